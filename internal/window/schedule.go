@@ -1,0 +1,78 @@
+package window
+
+import (
+	"slices"
+	"time"
+)
+
+// Schedule is the union of rules. The zero Schedule never opens. It is
+// immutable and safe for concurrent use.
+type Schedule struct {
+	rules []Rule
+}
+
+// NewSchedule returns the union of rules (§3.1).
+func NewSchedule(rules ...Rule) Schedule {
+	return Schedule{rules: slices.Clone(rules)}
+}
+
+// Occurrence is one stretch [Start, End) during which a schedule is open. Its
+// times are in UTC. A zero Start or End means unbounded on that side, so the
+// zero Occurrence is the one occurrence of a continuous schedule.
+type Occurrence struct {
+	Start, End time.Time
+}
+
+// Contains reports whether Start <= t < End.
+func (o Occurrence) Contains(t time.Time) bool {
+	opened := o.Start.IsZero() || !t.Before(o.Start)
+	closed := !o.End.IsZero() && !t.Before(o.End)
+	return opened && !closed
+}
+
+// At returns the occurrence that contains t, and whether there is one.
+func (s Schedule) At(t time.Time) (Occurrence, bool) {
+	open, ok := newWalk(s.rules).at(t.Unix())
+	if !ok {
+		return Occurrence{}, false
+	}
+	return open.occurrence(), true
+}
+
+// Next returns the first occurrence with Start after t. There is none if the
+// schedule has no rules, or is open at t and does not close in 400 days.
+func (s Schedule) Next(t time.Time) (Occurrence, bool) {
+	w := newWalk(s.rules)
+	next, ok := w.after(w.until(t.Unix()))
+	if !ok {
+		return Occurrence{}, false
+	}
+	return next.occurrence(), true
+}
+
+// Between returns, in order, the occurrences that intersect [from, to). They
+// are whole: the first may start before from and the last may end after to.
+func (s Schedule) Between(from, to time.Time) []Occurrence {
+	if !from.Before(to) {
+		return nil
+	}
+	var found []Occurrence
+	w := newWalk(s.rules)
+	o, ok := w.at(from.Unix())
+	if !ok {
+		o, ok = w.after(from.Unix())
+	}
+	for ; ok && o.start < firstSecond(to); o, ok = w.after(o.end) {
+		found = append(found, o.occurrence())
+	}
+	return found
+}
+
+// firstSecond returns the first whole unix second that is not before t. Edges
+// lie on whole seconds.
+func firstSecond(t time.Time) int64 {
+	if t.Nanosecond() > 0 {
+		return t.Unix() + 1
+	}
+	return t.Unix()
+}
