@@ -1,0 +1,74 @@
+// Command tasuki-controller rotates the nodes of Karpenter NodePools before they expire,
+// as RotationPolicies say.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	_ "time/tzdata" // windows are in IANA time zones, and an image may have none
+
+	"go.uber.org/zap/zapcore"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/tasuki-io/tasuki/internal/rotator"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return
+		}
+		fmt.Fprintln(os.Stderr, "tasuki-controller:", err)
+		var usage usageError
+		if errors.As(err, &usage) {
+			os.Exit(2)
+		}
+		os.Exit(1)
+	}
+}
+
+type usageError struct{ error }
+
+func run(args []string) error {
+	var o rotator.Options
+	fs := flag.NewFlagSet("tasuki-controller", flag.ContinueOnError)
+	config.RegisterFlags(fs) // --kubeconfig
+	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address of the Prometheus endpoint; 0 serves none")
+	fs.StringVar(&o.ProbeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 serves none")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the lease, so that replicas can stand by")
+	fs.StringVar(&o.Namespace, "namespace", "node-rotation-system", "namespace of the placeholder pods and the lease")
+	fs.StringVar(&o.PlaceholderImage, "placeholder-image", "registry.k8s.io/pause:3.10", "image of the placeholder pods")
+	fs.StringVar(&o.PlaceholderPriorityClass, "placeholder-priority-class", "noderotation-placeholder", "PriorityClass of the placeholder pods; negative, preemptionPolicy Never")
+	format := fs.String("log-format", "json", "json or text")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return usageError{err}
+	}
+	if fs.NArg() > 0 {
+		return usageError{fmt.Errorf("unexpected argument %q: every setting is a flag", fs.Arg(0))}
+	}
+	switch *format {
+	case "json":
+		ctrl.SetLogger(zap.New(zap.JSONEncoder(rfc3339)))
+	case "text":
+		ctrl.SetLogger(zap.New(zap.ConsoleEncoder(rfc3339)))
+	default:
+		return usageError{fmt.Errorf("--log-format %q: write json or text", *format)}
+	}
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: %w", err)
+	}
+	// Priority and fairness on the API server is the limit that matters; this one only has
+	// to let many pools whose windows open at once start together.
+	cfg.QPS, cfg.Burst = 200, 300
+	return rotator.Run(ctrl.SetupSignalHandler(), cfg, o)
+}
+
+func rfc3339(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.RFC3339TimeEncoder }

@@ -1,0 +1,283 @@
+package rotation
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// advance carries the anchored rotation on by the state of its claim (§5.2). Every branch
+// asserts what its state wants, so it may run any number of times.
+func (s *Snapshot) advance(p *Policy, name string, now time.Time) Decision {
+	c := s.claim(name)
+	if c == nil {
+		return s.complete(name, now)
+	}
+	switch state := c.state(); {
+	case state == StateDraining:
+		return s.drain(c)
+	case state == StateExpired:
+		return s.end(c, Facts{NodeClaim: name, Outcome: Gone})
+	case state != "" && state != StatePending && state != StateFailed:
+		return s.end(c, Facts{NodeClaim: name}) // nobody here has written it: nothing may be built on it
+	case s.mode() == ModeFallback:
+		return s.forceful(c)
+	case state == StateFailed:
+		return s.failed(p, c, now)
+	}
+	if !c.Deleting.IsZero() {
+		return s.expire(c)
+	}
+	return s.surge(p, c, s.survey(p, now), now)
+}
+
+// surge brings the capacity up and, once it is there, releases it to the drain: state
+// none or pending.
+func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decision {
+	d := Decision{Active: c.Name, Reason: ReasonAwaitingSurge}
+	start, err := readStamp(c.Annotations, AnnotationStartedAt)
+	begun := c.state() == StatePending && (err != nil || !start.IsZero())
+	if !begun {
+		d.Plan = append(d.Plan, s.markPending(c, now))
+		start = now.Truncate(time.Second) // as the annotation holds it
+	}
+	// A started-at that cannot be read ends the attempt: it can no longer be timed.
+	deadline := start.Add(p.ReadyTimeout)
+	if begun && (err != nil || !now.Before(deadline)) {
+		return s.rollback(p, c, now)
+	}
+	d.Wake = deadline
+
+	if n, ok := s.Nodes[c.NodeName]; ok {
+		if step, missing := freeze(n, c.Name, true); missing {
+			d.Plan = append(d.Plan, step)
+		}
+	}
+	// An operator's freeze stops escalation alone: no placeholder, no drain (§3.1).
+	if g := s.freezeGate(now); g.Reason != "" {
+		d.Plan = s.recordSurgeClaim(d.Plan, c)
+		d.Reason, d.Detail, d.Warnings = g.Reason, g.Detail, g.Warn
+		d.Wake = earliest(d.Wake, g.Opens)
+		return d
+	}
+	if s.Placeholder == nil || terminal(s.Placeholder) {
+		if s.Placeholder != nil {
+			d.Plan = append(d.Plan, s.deletePlaceholder(c.Name))
+		}
+		spec := s.placeholder(p, c, v.pastDue)
+		d.Plan = append(d.Plan, Step{
+			Act: ActCreatePlaceholder, On: Object{Kind: KindPlaceholder, Name: spec.Name},
+			Create: &spec, Facts: Facts{NodeClaim: c.Name, Node: c.NodeName},
+		})
+		return d
+	}
+	host, missing := s.surgeHost(c)
+	if missing != "" {
+		d.Plan = s.recordSurgeClaim(d.Plan, c)
+		d.Detail = missing
+		if s.Placeholder.NodeName == "" {
+			d.Unscheduled = s.Placeholder.Waiting
+		}
+		return d
+	}
+	d.Plan = append(d.Plan, s.handOver(c, host, start, now)...)
+	d.Reason = ReasonAwaitingDrain
+	return d
+}
+
+func terminal(p *Placeholder) bool {
+	return !p.Deleting && (p.Phase == "Failed" || p.Phase == "Succeeded")
+}
+
+func (s *Snapshot) markPending(c *NodeClaim, now time.Time) Step {
+	return Step{
+		Act: ActMarkPending, On: c.Object,
+		Set:   map[string]string{AnnotationState: StatePending, AnnotationStartedAt: stamp(now)},
+		Facts: Facts{NodeClaim: c.Name, Node: c.NodeName},
+	}
+}
+
+// hold asserts the state that the claim is seen in. It changes nothing, and precedes steps
+// on other objects that a claim which has moved on must not suffer: a view that lags is
+// refused here, before the surge of a drain under way is reaped.
+func hold(c *NodeClaim) Step {
+	return Step{
+		Act: ActHoldClaim, On: c.Object, Set: map[string]string{AnnotationState: c.state()},
+		Facts: Facts{NodeClaim: c.Name, Node: c.NodeName},
+	}
+}
+
+// recordSurgeClaim remembers which NodeClaim the placeholder was bound to, so that a
+// rollback after a crash still knows what it may reap.
+func (s *Snapshot) recordSurgeClaim(plan []Step, c *NodeClaim) []Step {
+	b := s.boundClaim(c)
+	if b == nil || c.Annotations[AnnotationSurgeClaim] == b.Name {
+		return plan
+	}
+	return append(plan, Step{
+		Act: ActRecordSurgeClaim, On: c.Object, Set: map[string]string{AnnotationSurgeClaim: b.Name},
+		Facts: Facts{NodeClaim: c.Name, SurgeNode: b.NodeName},
+	})
+}
+
+// handOver releases the capacity to the drain: the transition is written, pool first,
+// then the placeholder goes, and only once it is gone the NodeClaim. Kept through the
+// drain, the placeholder would make Karpenter plan a second node for the evicted pods.
+func (s *Snapshot) handOver(c *NodeClaim, host Node, start, now time.Time) []Step {
+	var plan []Step
+	if step, missing := freeze(host, c.Name, false); missing {
+		plan = append(plan, step)
+	}
+	wait := now.Sub(start).Truncate(time.Second)
+	path := s.surgePath(host, start)
+	facts := Facts{NodeClaim: c.Name, Node: c.NodeName, Mode: ModeSurge, SurgeNode: host.Name, SurgeWait: wait, SurgePath: path}
+	if s.NodePool.Annotations[AnnotationActiveState] != StateDraining {
+		set := map[string]string{
+			AnnotationActiveState: StateDraining,
+			AnnotationDrainingAt:  stamp(now),
+			AnnotationSurgeWait:   wait.String(),
+		}
+		if path != "" {
+			set[AnnotationSurgePath] = path
+		}
+		plan = append(plan, Step{Act: ActRecordDraining, On: s.NodePool.Object, Set: set, Facts: facts})
+	}
+	mark := map[string]string{AnnotationState: StateDraining}
+	if b := s.boundClaim(c); b != nil && c.Annotations[AnnotationSurgeClaim] != b.Name {
+		mark[AnnotationSurgeClaim] = b.Name
+	}
+	return append(plan,
+		Step{Act: ActMarkDraining, On: c.Object, Set: mark, Facts: facts},
+		s.deletePlaceholder(c.Name),
+		Step{Act: ActDeleteNodeClaim, On: c.Object, Facts: facts},
+	)
+}
+
+// drain asserts what draining wants and otherwise waits for Karpenter: the mirror, no
+// placeholder, the claim deleted, in that order.
+func (s *Snapshot) drain(c *NodeClaim) Decision {
+	d := Decision{Active: c.Name, Reason: ReasonAwaitingDrain}
+	if s.NodePool.Annotations[AnnotationActiveState] != StateDraining {
+		d.Plan = append(d.Plan, Step{
+			Act: ActRecordDraining, On: s.NodePool.Object,
+			Set: map[string]string{AnnotationActiveState: StateDraining}, Facts: Facts{NodeClaim: c.Name, Node: c.NodeName},
+		})
+	}
+	if s.Placeholder != nil {
+		d.Plan = append(d.Plan, s.deletePlaceholder(c.Name))
+	}
+	if c.Deleting.IsZero() {
+		d.Plan = append(d.Plan, Step{Act: ActDeleteNodeClaim, On: c.Object, Facts: Facts{NodeClaim: c.Name, Node: c.NodeName, Mode: s.mode()}})
+		return d
+	}
+	d.Detail = fmt.Sprintf("Karpenter drains node %s since %s", c.NodeName, stamp(c.Deleting))
+	return d
+}
+
+// complete ends the rotation of a claim that is gone. The mirror on the pool decides the
+// outcome, in the very write that releases the anchor (§5.2).
+func (s *Snapshot) complete(name string, now time.Time) Decision {
+	a := s.NodePool.Annotations
+	d := Decision{Active: name, Plan: s.cleanup(name)}
+	if a[AnnotationActiveState] != StateDraining {
+		d.Plan = append(d.Plan, s.releaseAnchor(nil, Facts{NodeClaim: name, Outcome: Gone}))
+		return d
+	}
+	f := Facts{NodeClaim: name, Outcome: Success, Mode: s.mode(), SurgePath: a[AnnotationSurgePath]}
+	for _, step := range d.Plan {
+		if step.Act == ActReleaseNode {
+			f.SurgeNode = step.On.Name
+		}
+	}
+	// A duration that cannot be read is left out of the report; the outcome stands.
+	f.SurgeWait, _ = time.ParseDuration(a[AnnotationSurgeWait])
+	if at, err := readStamp(a, AnnotationDrainingAt); err == nil && !at.IsZero() {
+		f.Drain = now.Sub(at)
+	}
+	d.Plan = append(d.Plan, s.releaseAnchor(map[string]string{AnnotationLastRotation: stamp(now)}, f))
+	return d
+}
+
+// expire gives the rotation up to Karpenter's own expiry, which deleted the claim before
+// the surge was ready. The state is claimed before any cleanup; the outcome is told by the
+// write that releases the anchor, which happens once however often the cleanup is repeated.
+func (s *Snapshot) expire(c *NodeClaim) Decision {
+	d := s.end(c, Facts{NodeClaim: c.Name, Outcome: Gone})
+	d.Plan = append([]Step{{
+		Act: ActMarkExpired, On: c.Object, Set: map[string]string{AnnotationState: StateExpired},
+		Clear: present(c.Annotations, attemptSet...), Facts: Facts{NodeClaim: c.Name, Node: c.NodeName},
+	}}, d.Plan...)
+	return d
+}
+
+// end cleans up and clears the anchor.
+func (s *Snapshot) end(c *NodeClaim, f Facts) Decision {
+	return Decision{Active: c.Name, Plan: append(s.cleanup(c.Name), s.releaseAnchor(nil, f))}
+}
+
+// rollback ends an attempt that was not ready in time (§3.8): the surge is reaped, the
+// nodes are given back, the failure is counted on the claim and then on the pool.
+func (s *Snapshot) rollback(p *Policy, c *NodeClaim, now time.Time) Decision {
+	d := Decision{Active: c.Name, Plan: []Step{hold(c)}}
+	surge, kept := s.reapable(c)
+	if surge != nil {
+		d.Plan = append(d.Plan, Step{Act: ActReapSurgeClaim, On: surge.Object, Facts: Facts{NodeClaim: c.Name, SurgeNode: surge.NodeName}})
+	}
+	_, reason := s.surgeHost(c)
+	host := reason == ""
+	if host {
+		reason = "the surge was not accepted in time"
+	}
+	if g := s.freezeGate(now); g.Reason != "" && (host || s.Placeholder == nil) {
+		reason = g.Detail // it alone was in the way
+	}
+	if _, err := readStamp(c.Annotations, AnnotationStartedAt); err != nil {
+		reason = err.Error()
+	}
+	retries := c.retries() + 1
+	at, _ := readStamp(map[string]string{AnnotationFailedAt: stamp(now)}, AnnotationFailedAt)
+	d.Plan = append(d.Plan, s.cleanup(c.Name)...)
+	d.Plan = append(d.Plan,
+		Step{
+			Act: ActMarkFailed, On: c.Object,
+			Set: map[string]string{
+				AnnotationState: StateFailed, AnnotationFailedAt: stamp(now), AnnotationRetryCount: strconv.Itoa(retries),
+			},
+			Clear: present(c.Annotations, attemptSet...),
+			Facts: Facts{
+				NodeClaim: c.Name, Node: c.NodeName, Outcome: Failure, Reason: reason, Kept: kept, Timeout: p.ReadyTimeout,
+				RetryCount: retries, BackoffUntil: at.Add(p.backoff(at, retries, now)),
+			},
+		},
+		s.releaseAnchor(map[string]string{AnnotationLastFailure: stamp(now)}, Facts{NodeClaim: c.Name}),
+	)
+	return d
+}
+
+// failed meets a claim that failed while the anchor stayed, after a crash between the two
+// writes: the claim may already be on its way out, or due again, or the pool still has to
+// hear of the failure. A retry is a new attempt and passes every gate that one passes.
+func (s *Snapshot) failed(p *Policy, c *NodeClaim, now time.Time) Decision {
+	if !c.Deleting.IsZero() {
+		return s.expire(c)
+	}
+	v := s.survey(p, now)
+	standing, _, _ := s.standing(p, c, now)
+	if standing == Eligible && s.startGate(p, now).Reason == "" {
+		if d := s.attempt(p, c, v, now); d.Reason != ReasonInsufficientHeadroom {
+			return d
+		}
+	}
+	failed, err := readStamp(c.Annotations, AnnotationFailedAt)
+	if err != nil || failed.IsZero() {
+		failed = now
+	}
+	last, err := readStamp(s.NodePool.Annotations, AnnotationLastFailure)
+	if err == nil && last.After(failed) {
+		failed = last
+	}
+	d := s.end(c, Facts{NodeClaim: c.Name})
+	d.Plan[len(d.Plan)-1].Set = map[string]string{AnnotationLastFailure: stamp(failed)}
+	d.Plan = append([]Step{hold(c)}, d.Plan...)
+	return d
+}

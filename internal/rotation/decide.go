@@ -1,0 +1,140 @@
+package rotation
+
+import (
+	"fmt"
+	"time"
+)
+
+// Decision is the answer for one pool at one instant.
+type Decision struct {
+	Active string // the NodeClaim on the rotation, empty when none is
+	Plan   []Step
+
+	Reason Reason // why nothing more is written now
+	Detail string // Reason for people, with its values
+
+	// Unscheduled is the scheduler's message while the placeholder fits nowhere.
+	Unscheduled string
+
+	// Wake is the earliest instant at which this answer can change by itself; zero when
+	// only an event changes it.
+	Wake time.Time
+
+	Warnings []Warning
+	Gauges   Gauges
+}
+
+// Warning is a Warning Event on the NodePool. Code is its reason.
+type Warning struct{ Code, Message string }
+
+// Gauges are the values of a governed pool that metrics show.
+type Gauges struct {
+	Governed    bool
+	Conflict    bool
+	Census      Census
+	WindowOpen  bool
+	FreezeUntil time.Time // zero when not frozen, or when the freeze cannot be read
+	Retries     int
+	Period      time.Duration
+	Terms       Terms // of the NodePool's template
+}
+
+// Decide returns what to write next for the pool, in the order of §5.2: a rotation under
+// way is carried on before anything else is asked; then the gates; then a candidate.
+func Decide(s Snapshot, now time.Time) Decision {
+	d := s.decide(now)
+	if p := s.Governance.Policy; p != nil {
+		v := s.survey(p, now)
+		o, open := p.Windows.At(now)
+		until, _ := readStamp(s.NodePool.Annotations, AnnotationFreeze)
+		if !now.Before(until) {
+			until = time.Time{}
+		}
+		d.Gauges = Gauges{
+			Governed: true, Census: v.census, WindowOpen: open, FreezeUntil: until, Retries: v.retries,
+			Period: p.Measure.Period, Terms: p.Terms(s.NodePool.ExpireAfter, s.NodePool.GracePeriod),
+		}
+		if open {
+			d.Wake = earliest(d.Wake, o.End)
+		}
+		d.Warnings = append(d.Warnings, v.warn...)
+		if p.Invalid != "" { // findings about what is left of it would mislead
+			d.Warnings = append(d.Warnings, Warning{Code: "PolicyInvalid", Message: p.Invalid})
+			return d
+		}
+		for _, f := range p.Findings(s.NodePool) {
+			d.Warnings = append(d.Warnings, Warning{Code: f.Code, Message: f.Message + "; " + f.Remedy})
+		}
+	}
+	d.Gauges.Conflict = len(s.Governance.Conflict) > 0
+	return d
+}
+
+func (s *Snapshot) decide(now time.Time) Decision {
+	active := s.NodePool.Annotations[AnnotationActive]
+	p := s.Governance.Policy
+	if p == nil {
+		return s.ungoverned(active)
+	}
+	if active != "" {
+		return s.advance(p, active, now)
+	}
+	if g := s.startGate(p, now); g.Reason != "" {
+		return Decision{Reason: g.Reason, Detail: g.Detail, Wake: g.Opens, Warnings: g.Warn}
+	}
+	v := s.survey(p, now)
+	if v.first == nil {
+		return Decision{Reason: ReasonNoCandidate, Detail: v.census.String(), Wake: v.next}
+	}
+	anchor := Step{
+		Act: ActClaimAnchor, On: s.NodePool.Object, Set: map[string]string{AnnotationActive: v.first.Name},
+		Facts: Facts{
+			NodeClaim: v.first.Name, Node: v.first.NodeName, Mode: ModeSurge, Age: now.Sub(v.first.Created),
+			Eligible: v.census[Eligible], Deadline: v.deadline,
+		},
+	}
+	if p.ForcefulFallback && v.deadline.Sub(now) < p.terms(v.first).TRot {
+		return s.fallBack(v.first, anchor, now)
+	}
+	return s.attempt(p, v.first, v, now, anchor)
+}
+
+// attempt begins an attempt on c if the pool's limits leave room for its surge; first is
+// what has to be written before the claim is touched.
+func (s *Snapshot) attempt(p *Policy, c *NodeClaim, v survey, now time.Time, first ...Step) Decision {
+	if short, ok := headroom(s.NodePool, size(c, s.Pods[c.NodeName], p.WholeNodeReservation)); !ok {
+		detail := fmt.Sprintf("the surge for NodeClaim %s wants %s of %s, of which spec.limits of NodePool %s (%s) leaves %s: raise the limit",
+			c.Name, short.Want.String(), short.Resource, s.NodePool.Name, short.Limit.String(), short.Remaining.String())
+		return Decision{
+			Reason: ReasonInsufficientHeadroom, Detail: detail, Wake: v.next,
+			Warnings: []Warning{{Code: "InsufficientHeadroom", Message: detail}},
+		}
+	}
+	d := s.surge(p, c, v, now)
+	d.Plan = append(first, d.Plan...)
+	return d
+}
+
+// ungoverned is the answer for a pool without a governing policy, or with more than one:
+// nothing starts, and a rotation under way is rolled back in an order that a crash can
+// interrupt anywhere: the anchor goes last, as it alone leads back here (§5.4).
+func (s *Snapshot) ungoverned(active string) Decision {
+	d := Decision{Active: active, Reason: ReasonUngoverned, Detail: "no RotationPolicy selects this NodePool"}
+	if names := s.Governance.Conflict; len(names) > 0 {
+		d.Reason = ReasonPolicyConflict
+		d.Detail = fmt.Sprintf("RotationPolicies %v select this NodePool with equal specificity: narrow one of their selectors", names)
+		d.Warnings = []Warning{{Code: "PolicyConflict", Message: d.Detail}}
+	}
+	if active == "" {
+		return d
+	}
+	d.Plan = s.cleanup(active)
+	if c := s.claim(active); c != nil && c.Deleting.IsZero() && (c.state() == StatePending || c.state() == StateDraining) {
+		d.Plan = append(d.Plan, Step{
+			Act: ActForgetAttempt, On: c.Object, Facts: Facts{NodeClaim: active},
+			Clear: present(c.Annotations, append([]string{AnnotationState}, attemptSet...)...),
+		})
+	}
+	d.Plan = append(d.Plan, s.releaseAnchor(nil, Facts{NodeClaim: active, Reason: string(d.Reason)}))
+	return d
+}

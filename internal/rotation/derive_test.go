@@ -1,0 +1,237 @@
+package rotation
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func date(t fatal, s string) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// policyOn is a policy with every default, measured from Monday 8 June 2026.
+func policyOn(t fatal, windows ...string) *Policy {
+	t.Helper()
+	p, err := testPolicy(date(t, "2026-06-08T00:00:00Z"), windows...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const twiceWeekly = "Wed,Sat 02:00-06:00 Asia/Tokyo"
+
+func TestTerms(t *testing.T) {
+	hours := func(n int) time.Duration { return time.Duration(n) * time.Hour }
+	for _, tt := range []struct {
+		name        string
+		windows     string
+		edit        func(*Policy)
+		expire      *time.Duration
+		gracePeriod *time.Duration
+		want        Terms
+	}{
+		{
+			name: "Wed and Sat, a grace period of 1h", windows: twiceWeekly, expire: ptr(14 * day), gracePeriod: ptr(time.Hour),
+			want: Terms{Expires: true, TRot: hours(1) + 17*time.Minute, LeadTime: 8*day + hours(1) + 17*time.Minute,
+				Threshold: 14*day - (8*day + hours(1) + 17*time.Minute), Chances: 2},
+		},
+		{
+			name: "a grace period of 24h costs a day of age", windows: twiceWeekly, expire: ptr(14 * day), gracePeriod: ptr(day),
+			want: Terms{Expires: true, TRot: hours(24) + 17*time.Minute, LeadTime: 9*day + 17*time.Minute,
+				Threshold: 5*day - 17*time.Minute, Chances: 2},
+		},
+		{
+			name: "an unset grace period counts as 1h", windows: twiceWeekly, expire: ptr(14 * day),
+			want: Terms{Expires: true, TRot: hours(1) + 17*time.Minute, LeadTime: 8*day + hours(1) + 17*time.Minute,
+				Threshold: 14*day - (8*day + hours(1) + 17*time.Minute), Chances: 2},
+		},
+		{
+			name: "weekly leaves nothing", windows: "Sat 02:00-06:00 Asia/Tokyo", expire: ptr(14 * day), gracePeriod: ptr(time.Hour),
+			want: Terms{Expires: true, TRot: hours(1) + 17*time.Minute, LeadTime: 14*day + hours(1) + 17*time.Minute,
+				Threshold: -(hours(1) + 17*time.Minute), Chances: 2},
+		},
+		{
+			name: "an override counts whole periods", windows: twiceWeekly, expire: ptr(14 * day), gracePeriod: ptr(time.Hour),
+			edit: func(p *Policy) { p.AgeThreshold = 5 * day },
+			want: Terms{Expires: true, TRot: hours(1) + 17*time.Minute, LeadTime: 9 * day, Threshold: 5 * day, Chances: 2},
+		},
+		{
+			name: "an override that is a minute late for its second chance", windows: twiceWeekly, expire: ptr(14 * day), gracePeriod: ptr(time.Hour),
+			edit: func(p *Policy) { p.AgeThreshold = 6*day - 76*time.Minute },
+			want: Terms{Expires: true, TRot: hours(1) + 17*time.Minute, LeadTime: 8*day + 76*time.Minute, Threshold: 6*day - 76*time.Minute, Chances: 1},
+		},
+		{
+			name: "an override beyond the deadline rounds down, not to zero", windows: twiceWeekly, expire: ptr(14 * day), gracePeriod: ptr(time.Hour),
+			edit: func(p *Policy) { p.AgeThreshold = 14 * day },
+			want: Terms{Expires: true, TRot: hours(1) + 17*time.Minute, Threshold: 14 * day, Chances: -1},
+		},
+		{
+			name: "no windows", expire: ptr(14 * day), gracePeriod: ptr(time.Hour),
+			want: Terms{Expires: true, TRot: hours(1) + 17*time.Minute, LeadTime: hours(1) + 17*time.Minute, Threshold: 14*day - hours(1) - 17*time.Minute},
+		},
+		{name: "Never", windows: twiceWeekly, gracePeriod: ptr(time.Hour)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := policyOn(t, windows(tt.windows)...)
+			if tt.edit != nil {
+				tt.edit(p)
+			}
+			if diff := cmp.Diff(tt.want, p.Terms(tt.expire, tt.gracePeriod)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func windows(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "; ")
+}
+
+func TestFatalFindings(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		windows string
+		edit    func(*Policy)
+		pool    NodePool
+		want    []Finding
+	}{
+		{name: "the worked example is feasible", windows: twiceWeekly},
+		{
+			name: "NoWindows",
+			want: []Finding{{"NoWindows", Fatal, "the maintenance windows never open in the next 400 days", "add an entry to maintenanceWindows"}},
+		},
+		{
+			name: "KBelowOne", windows: twiceWeekly, edit: func(p *Policy) { p.Chances = 0 },
+			want: []Finding{{"KBelowOne", Fatal, "minRotationChances is 0", "set minRotationChances to 1 or more"}},
+		},
+		{
+			name: "ANonPositive", windows: "Sat 02:00-06:00 Asia/Tokyo",
+			want: []Finding{{"ANonPositive", Fatal,
+				"ageThreshold = expireAfter 336h0m0s - (2 x window period 168h0m0s + t_rot 1h17m0s) = -1h17m0s, which is not positive",
+				"raise expireAfter, add windows, or lower minRotationChances"}},
+		},
+		{
+			name: "ANonPositive at exactly zero", windows: "Sat 02:00-06:00 Asia/Tokyo",
+			pool: NodePool{ExpireAfter: ptr(14*day + 77*time.Minute), GracePeriod: ptr(time.Hour)},
+			want: []Finding{{"ANonPositive", Fatal,
+				"ageThreshold = expireAfter 337h17m0s - (2 x window period 168h0m0s + t_rot 1h17m0s) = 0s, which is not positive",
+				"raise expireAfter, add windows, or lower minRotationChances"}},
+		},
+		{
+			name: "a minute above zero is feasible", windows: "Sat 02:00-06:00 Asia/Tokyo",
+			pool: NodePool{ExpireAfter: ptr(14*day + 78*time.Minute), GracePeriod: ptr(time.Hour)},
+		},
+		{
+			name: "OverrideNonPositive", windows: twiceWeekly, edit: func(p *Policy) { p.AgeThreshold = -time.Hour },
+			want: []Finding{{"OverrideNonPositive", Fatal, "ageThreshold is -1h0m0s", "set ageThreshold to auto or to a positive duration"}},
+		},
+		{
+			name: "OverrideGBelowOne", windows: twiceWeekly, edit: func(p *Policy) { p.AgeThreshold = 11 * day },
+			want: []Finding{{"OverrideGBelowOne", Fatal,
+				"ageThreshold 264h0m0s leaves floor((expireAfter 336h0m0s - t_rot 1h17m0s - 264h0m0s) / window period 96h0m0s) = 0 whole window periods before the deadline",
+				"lower ageThreshold or set it to auto"}},
+		},
+		{
+			name: "an override that keeps one chance is not fatal", windows: twiceWeekly, edit: func(p *Policy) { p.AgeThreshold = 9 * day },
+		},
+		{
+			name: "an override is not held to the derivation", windows: "Sat 02:00-06:00 Asia/Tokyo", edit: func(p *Policy) { p.AgeThreshold = 5 * day },
+		},
+		{
+			name: "Never has no arithmetic to fail", windows: "Sat 02:00-06:00 Asia/Tokyo", pool: NodePool{GracePeriod: ptr(time.Hour)},
+		},
+		{
+			name: "all that is wrong is said at once", edit: func(p *Policy) { p.Chances = -1 },
+			want: []Finding{
+				{"NoWindows", Fatal, "the maintenance windows never open in the next 400 days", "add an entry to maintenanceWindows"},
+				{"KBelowOne", Fatal, "minRotationChances is -1", "set minRotationChances to 1 or more"},
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := policyOn(t, windows(tt.windows)...)
+			if tt.edit != nil {
+				tt.edit(p)
+			}
+			pool := tt.pool
+			if pool.GracePeriod == nil {
+				pool.ExpireAfter, pool.GracePeriod = ptr(14*day), ptr(time.Hour)
+			}
+			if diff := cmp.Diff(tt.want, p.Findings(pool)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// A claim keeps the terms with which it was launched; the template of its pool may have
+// moved on since.
+func TestAClaimIsDueByItsOwnTerms(t *testing.T) {
+	p := policyOn(t, "Wed,Sat 02:00-06:00 UTC")
+	w := newWorld(date(t, "2026-06-10T02:00:00Z"))
+	w.Governance.Policy = p
+	w.NodePool = NodePool{Object: w.object(KindNodePool, "blue"), ExpireAfter: ptr(30 * day), GracePeriod: ptr(time.Hour)}
+	w.join(NodeClaim{
+		Object: Object{Name: "blue-a"}, NodeName: "node-a", Ready: true,
+		Created: w.now.Add(-6 * day), ExpireAfter: ptr(14 * day), GracePeriod: ptr(time.Hour),
+	})
+	if d := w.decide(); d.Active != "blue-a" {
+		t.Errorf("the claim is past its own threshold: %+v", d)
+	}
+	w.claim("blue-a").GracePeriod = ptr(day)
+	w.claim("blue-a").Created = w.now.Add(-5 * day)
+	if d := w.decide(); d.Active != "blue-a" {
+		t.Errorf("a longer grace period of its own makes it due earlier: %+v", d)
+	}
+	w.claim("blue-a").ExpireAfter = ptr(30 * day)
+	if d := w.decide(); d.Reason != ReasonNoCandidate {
+		t.Errorf("a longer life of its own makes it due later: %+v", d)
+	}
+}
+
+func TestGauges(t *testing.T) {
+	w := newWorld(date(t, "2026-06-10T02:00:00Z"))
+	w.Governance.Policy = policyOn(t, "Wed,Sat 02:00-06:00 UTC")
+	w.NodePool = NodePool{Object: w.object(KindNodePool, "blue"), ExpireAfter: ptr(14 * day), GracePeriod: ptr(time.Hour)}
+	w.NodePool.Annotations = map[string]string{AnnotationFreeze: "2026-06-11T00:00:00Z"}
+	for name, c := range map[string]NodeClaim{
+		"due":     {Created: w.now.Add(-6 * day)},
+		"young":   {Created: w.now},
+		"waiting": {Created: w.now.Add(-6 * day), Annotations: map[string]string{AnnotationState: StateFailed, AnnotationFailedAt: "2026-06-10T01:59:00Z", AnnotationRetryCount: "3"}},
+	} {
+		c.Name, c.NodeName, c.Ready, c.ExpireAfter = name, "node-"+name, true, ptr(14*day)
+		w.join(c)
+	}
+	want := Gauges{
+		Governed: true, Census: Census{Eligible: 1, NotDue: 1, Backoff: 1}, WindowOpen: true,
+		FreezeUntil: date(t, "2026-06-11T00:00:00Z"), Retries: 3, Period: 4 * day,
+		Terms: w.Governance.Policy.Terms(ptr(14*day), ptr(time.Hour)),
+	}
+	if diff := cmp.Diff(want, w.decide().Gauges); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	w.now = date(t, "2026-06-11T00:00:00Z")
+	if g := w.decide().Gauges; g.WindowOpen || !g.FreezeUntil.IsZero() {
+		t.Errorf("after the window and the freeze: %+v", g)
+	}
+	w.NodePool.ExpireAfter = nil
+	if g := w.decide().Gauges; g.Terms != (Terms{}) {
+		t.Errorf("Never reads as zero: %+v", g.Terms)
+	}
+	w.Governance = Governance{Conflict: []string{"a", "b"}}
+	if g := w.decide().Gauges; !cmp.Equal(g, Gauges{Conflict: true}) {
+		t.Errorf("under a conflict: %+v", g)
+	}
+}

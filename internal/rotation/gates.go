@@ -1,0 +1,89 @@
+package rotation
+
+import (
+	"fmt"
+	"time"
+)
+
+// A gate is an answer to "may a rotation start now": the zero Reason is yes. Opens is
+// the instant at which this gate opens by itself, zero when only an event opens it.
+type gate struct {
+	Reason Reason
+	Detail string
+	Opens  time.Time
+	Warn   []Warning
+}
+
+// startGate asks every gate in front of the choice of a candidate, in order (§5.2,
+// steps 1a to 2), and returns the first closed one.
+func (s *Snapshot) startGate(p *Policy, now time.Time) gate {
+	if p.Invalid != "" {
+		return gate{Reason: ReasonPolicyInvalid, Detail: p.Invalid}
+	}
+	if s.NodePool.Static {
+		return gate{Reason: ReasonStatic, Detail: "spec.replicas is set: Karpenter keeps the number of nodes fixed, so no surge can come up in this NodePool"}
+	}
+	for _, f := range p.Findings(s.NodePool) {
+		if f.Severity == Fatal {
+			return gate{Reason: ReasonInfeasible, Detail: f.Code + ": " + f.Message + "; " + f.Remedy}
+		}
+	}
+	if _, open := p.Windows.At(now); !open {
+		g := gate{Reason: ReasonOutOfWindow}
+		if next, ok := p.Windows.Next(now); ok {
+			g.Opens = next.Start
+			g.Detail = "the next window opens at " + stamp(next.Start)
+		}
+		return g
+	}
+	if g := s.freezeGate(now); g.Reason != "" {
+		return g
+	}
+	if g := s.pauseGate(ReasonCooldown, AnnotationLastRotation, p.CooldownAfter, now); g.Reason != "" {
+		return g
+	}
+	if g := s.pauseGate(ReasonFailurePause, AnnotationLastFailure, p.FailurePause, now); g.Reason != "" {
+		return g
+	}
+	return s.disruptionGate()
+}
+
+// freezeGate reads the operator's freeze (§3.1). A value that cannot be read freezes:
+// doubt stops, it never starts.
+func (s *Snapshot) freezeGate(now time.Time) gate {
+	until, err := readStamp(s.NodePool.Annotations, AnnotationFreeze)
+	if err != nil {
+		return gate{Reason: ReasonFrozen, Detail: err.Error(), Warn: []Warning{{Code: "FreezeInvalid", Message: err.Error()}}}
+	}
+	if now.Before(until) {
+		return gate{Reason: ReasonFrozen, Detail: "frozen until " + stamp(until), Opens: until}
+	}
+	return gate{}
+}
+
+// pauseGate keeps a distance from an earlier end: gate A after a success, gate B after a
+// failure (§5.2).
+func (s *Snapshot) pauseGate(r Reason, key string, pause time.Duration, now time.Time) gate {
+	last, err := readStamp(s.NodePool.Annotations, key)
+	if err != nil {
+		return gate{Reason: r, Detail: err.Error(), Warn: []Warning{{Code: "AnnotationInvalid", Message: err.Error()}}}
+	}
+	if opens := last.Add(pause); !last.IsZero() && now.Before(opens) {
+		return gate{Reason: r, Detail: fmt.Sprintf("%s after %s", pause, stamp(last)), Opens: opens}
+	}
+	return gate{}
+}
+
+// disruptionGate keeps the pool at one disruption, whoever caused it.
+func (s *Snapshot) disruptionGate() gate {
+	for i := range s.NodeClaims {
+		c := &s.NodeClaims[i]
+		if !c.Deleting.IsZero() {
+			return gate{Reason: ReasonDisruption, Detail: fmt.Sprintf("NodeClaim %s is being deleted since %s", c.Name, stamp(c.Deleting))}
+		}
+		if n, ok := s.Nodes[c.NodeName]; ok && n.disrupted() {
+			return gate{Reason: ReasonDisruption, Detail: fmt.Sprintf("Node %s of NodeClaim %s carries the taint %s", n.Name, c.Name, taintDisrupt)}
+		}
+	}
+	return gate{}
+}

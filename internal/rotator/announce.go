@@ -1,0 +1,164 @@
+package rotator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/tasuki-io/tasuki/internal/rotation"
+)
+
+// announcer turns durable steps and changed answers into Events, log lines and metrics.
+// It never announces a plan.
+type announcer struct {
+	events  events.EventRecorder
+	metrics *metrics
+
+	mu   sync.Mutex
+	told map[string]told // by NodePool, so that an unchanged answer is told once
+}
+
+type told struct {
+	answer   string
+	waiting  string
+	warnings map[rotation.Warning]bool
+}
+
+func newAnnouncer(events events.EventRecorder, m *metrics) *announcer {
+	return &announcer{events: events, metrics: m, told: map[string]told{}}
+}
+
+// step announces one durable step of a pool's plan.
+func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata, st rotation.Step) {
+	l, f := log.FromContext(ctx), st.Facts
+	switch st.Act {
+	case rotation.ActClaimAnchor:
+		l.Info("rotation candidate selected", "nodeclaim", f.NodeClaim, "age", f.Age.Round(time.Second).String(),
+			"eligible", f.Eligible, "deadline", f.Deadline.UTC().Format(time.RFC3339), "surgeless", f.Mode == rotation.ModeFallback)
+		a.event(pool, corev1.EventTypeNormal, "RotationStarted", "Rotate",
+			fmt.Sprintf("Rotating NodeClaim %s on node %s, whose deadline is %s", f.NodeClaim, f.Node, f.Deadline.UTC().Format(time.RFC3339)))
+		if f.Mode == rotation.ModeFallback {
+			a.metrics.fallback.WithLabelValues(pool.Name).Inc()
+			a.event(pool, corev1.EventTypeWarning, "ForcefulFallback", "Rotate",
+				fmt.Sprintf("NodeClaim %s is drained without a surge: its deadline %s is too near for one", f.NodeClaim, f.Deadline.UTC().Format(time.RFC3339)))
+		}
+	case rotation.ActCreatePlaceholder:
+		c := st.Create
+		l.Info("surge placeholder created", "nodeclaim", f.NodeClaim, "placeholder", c.Name, "requests", quantities(c.Requests),
+			"pods", c.Sizing.Pods, "exclusions", c.Avoided, "clamped", c.Sizing.Clamped, "clampRefused", string(c.Sizing.Refused), "wholeNode", c.Sizing.Raised, "droppedRequirements", c.Dropped)
+	case rotation.ActRecordDraining:
+		if f.SurgeNode != "" {
+			l.Info("surge node ready", "nodeclaim", f.NodeClaim, "surgeNode", f.SurgeNode, "surgeWait", f.SurgeWait.String(), "surgePath", f.SurgePath)
+			a.metrics.duration.WithLabelValues(pool.Name, "surge_wait").Observe(f.SurgeWait.Seconds())
+		}
+	case rotation.ActDeleteNodeClaim:
+		l.Info("drain started", "nodeclaim", f.NodeClaim, "node", f.Node, "mode", f.Mode)
+	case rotation.ActReapSurgeClaim:
+		l.Info("surge claim reaped", "nodeclaim", f.NodeClaim, "surgeClaim", st.On.Name)
+	case rotation.ActMarkFailed:
+		a.metrics.completed.WithLabelValues(pool.Name, string(f.Outcome)).Inc()
+		next := f.BackoffUntil.UTC().Format(time.RFC3339)
+		l.Info("rotation attempt failed", "nodeclaim", f.NodeClaim, "reason", f.Reason, "readyTimeout", f.Timeout.String(),
+			"retryCount", f.RetryCount, "backoffUntil", next, "surgeKept", f.Kept)
+		kept := ""
+		if f.Kept != "" {
+			kept = ". " + f.Kept
+		}
+		a.event(claimRef(st.On), corev1.EventTypeWarning, "RotationFailed", "RollBack",
+			fmt.Sprintf("The surge was not ready within %s: %s. Attempt %d is rolled back; the next one may start from %s%s", f.Timeout, f.Reason, f.RetryCount, next, kept))
+	case rotation.ActReleaseAnchor:
+		a.ended(ctx, pool, f)
+	}
+}
+
+func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadata, f rotation.Facts) {
+	l := log.FromContext(ctx)
+	switch {
+	case f.Outcome == rotation.Success:
+		a.metrics.completed.WithLabelValues(pool.Name, string(f.Outcome)).Inc()
+		a.metrics.duration.WithLabelValues(pool.Name, "drain").Observe(f.Drain.Seconds())
+		total := f.SurgeWait + f.Drain
+		l.Info("rotation complete", "nodeclaim", f.NodeClaim, "mode", f.Mode, "drain", f.Drain.Round(time.Second).String(),
+			"surgeNode", f.SurgeNode, "surgeWait", f.SurgeWait.String(), "surgePath", f.SurgePath, "total", total.Round(time.Second).String())
+		a.event(pool, corev1.EventTypeNormal, "RotationCompleted", "Rotate",
+			fmt.Sprintf("Rotated NodeClaim %s (mode %s, surgePath %s) in %s", f.NodeClaim, f.Mode, cmp.Or(f.SurgePath, "unknown"), total.Round(time.Second)))
+	case f.Outcome == rotation.Gone:
+		a.metrics.completed.WithLabelValues(pool.Name, string(f.Outcome)).Inc()
+		l.Info("rotation expired, the NodeClaim was deleted before its surge was ready", "nodeclaim", f.NodeClaim)
+	case f.Reason != "":
+		l.Info("rotation rolled back, the pool lost its policy", "nodeclaim", f.NodeClaim, "reason", f.Reason)
+		a.event(pool, corev1.EventTypeWarning, "GovernanceLost", "RollBack",
+			fmt.Sprintf("The rotation of NodeClaim %s is rolled back, as no single RotationPolicy governs the NodePool any more (%s)", f.NodeClaim, f.Reason))
+	}
+}
+
+// answer announces what changed since the last answer for the pool: gauges always,
+// Warnings and the reason for standing still on transition only.
+func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetadata, d rotation.Decision) {
+	a.metrics.set(pool.Name, d)
+	now := told{waiting: d.Unscheduled, warnings: map[rotation.Warning]bool{}}
+	if d.Active == "" {
+		now.answer = string(d.Reason)
+	}
+	if d.Reason == rotation.ReasonNoCandidate {
+		now.answer += " " + d.Detail
+	}
+	for _, w := range d.Warnings {
+		now.warnings[w] = true
+	}
+	a.mu.Lock()
+	last := a.told[pool.Name]
+	a.told[pool.Name] = now
+	a.mu.Unlock()
+
+	l := log.FromContext(ctx)
+	if now.answer != "" && now.answer != last.answer {
+		l.Info("no rotation candidate", "reason", string(d.Reason), "detail", d.Detail)
+	}
+	if now.waiting != "" && now.waiting != last.waiting {
+		l.Info("surge placeholder is not schedulable", "nodeclaim", d.Active, "reason", string(d.Reason), "detail", now.waiting)
+	}
+	for _, w := range d.Warnings {
+		if !last.warnings[w] {
+			a.event(pool, corev1.EventTypeWarning, w.Code, "Evaluate", w.Message)
+		}
+	}
+}
+
+// forget drops what is known of a pool that is gone.
+func (a *announcer) forget(pool string) {
+	a.mu.Lock()
+	delete(a.told, pool)
+	a.mu.Unlock()
+	a.metrics.drop(pool)
+}
+
+func (a *announcer) event(on *metav1.PartialObjectMetadata, kind, reason, action, note string) {
+	const longest = 1024 // of a note, in events.k8s.io/v1
+	if len(note) > longest {
+		note = note[:longest-3] + "..."
+	}
+	a.events.Eventf(on, nil, kind, reason, action, "%s", note)
+}
+
+func claimRef(on rotation.Object) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: on.Name, UID: types.UID(on.UID)}}
+	o.SetGroupVersionKind(kinds[on.Kind])
+	return o
+}
+
+func quantities(l corev1.ResourceList) map[string]string {
+	out := make(map[string]string, len(l))
+	for name, q := range l {
+		out[string(name)] = q.String()
+	}
+	return out
+}

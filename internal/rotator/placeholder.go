@@ -1,0 +1,68 @@
+package rotator
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/tasuki-io/tasuki/internal/rotation"
+)
+
+// placeholderPod is the pod for a placeholder that the core has sized and placed. It meets
+// the restricted Pod Security Standard and runs nothing.
+func (r *Rotator) placeholderPod(spec *rotation.PlaceholderSpec) *corev1.Pod {
+	yes, no, nobody, atOnce := true, false, int64(65535), int64(0)
+	never := corev1.PreemptNever
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   r.Namespace,
+			Name:        spec.Name,
+			Labels:      map[string]string{rotation.LabelPlaceholder: "true", "app.kubernetes.io/name": "tasuki-placeholder"},
+			Annotations: map[string]string{rotation.AnnotationSurgeFor: spec.SurgeFor},
+		},
+		Spec: corev1.PodSpec{
+			PriorityClassName:             r.PlaceholderPriorityClass,
+			PreemptionPolicy:              &never,
+			NodeSelector:                  map[string]string{karpv1.NodePoolLabelKey: spec.NodePool},
+			Affinity:                      affinity(spec),
+			Tolerations:                   spec.Tolerations,
+			RestartPolicy:                 corev1.RestartPolicyAlways,
+			TerminationGracePeriodSeconds: &atOnce,
+			AutomountServiceAccountToken:  &no,
+			EnableServiceLinks:            &no,
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: &yes, RunAsUser: &nobody, RunAsGroup: &nobody,
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name:      "pause",
+				Image:     r.PlaceholderImage,
+				Resources: corev1.ResourceRequirements{Requests: spec.Requests, Limits: spec.Limits},
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+			}},
+		},
+	}
+}
+
+func affinity(spec *rotation.PlaceholderSpec) *corev1.Affinity {
+	if len(spec.Required) == 0 && len(spec.Preferred) == 0 {
+		return nil
+	}
+	a := &corev1.NodeAffinity{}
+	if len(spec.Required) > 0 {
+		a.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: spec.Required}},
+		}
+	}
+	for _, p := range spec.Preferred {
+		a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution,
+			corev1.PreferredSchedulingTerm{
+				Weight:     100,
+				Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{p}},
+			})
+	}
+	return &corev1.Affinity{NodeAffinity: a}
+}

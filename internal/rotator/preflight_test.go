@@ -1,0 +1,72 @@
+package rotator
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/tasuki-io/tasuki/api/v1alpha1"
+)
+
+func TestPreflightSaysWhatTheClusterLacks(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil)
+	for name, tc := range map[string]struct {
+		fails func(client.ObjectList) error
+		want  string
+	}{
+		"nothing": {func(client.ObjectList) error { return nil }, ""},
+		"no Karpenter": {func(l client.ObjectList) error {
+			if _, ok := l.(*karpv1.NodePoolList); ok {
+				return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "karpenter.sh", Kind: "NodePool"}}
+			}
+			return nil
+		}, "does not serve nodepools.karpenter.sh/v1: install Karpenter"},
+		"no CRD of ours": {func(l client.ObjectList) error {
+			if _, ok := l.(*v1alpha1.RotationPolicyList); ok {
+				return apierrors.NewNotFound(schema.GroupResource{Resource: "rotationpolicies"}, "")
+			}
+			return nil
+		}, "does not serve rotationpolicies.noderotation.io/v1alpha1: apply the CustomResourceDefinition"},
+		"no rights": {func(l client.ObjectList) error {
+			if _, ok := l.(*corev1.PodList); ok {
+				return forbidden
+			}
+			return nil
+		}, "not allowed to list pods/v1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := apiServer(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+				if err := tc.fails(l); err != nil {
+					return err
+				}
+				return c.List(ctx, l, opts...)
+			}})
+			err := preflight(t.Context(), c, "node-rotation-system")
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("refused a cluster that has everything: %v", err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestPreflightEndsWithItsContext(t *testing.T) {
+	c := apiServer(interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return apierrors.NewServiceUnavailable("starting")
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := preflight(ctx, c, "x"); err == nil {
+		t.Error("no error although the API server never answered")
+	}
+}

@@ -1,0 +1,103 @@
+package rotator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/tasuki-io/tasuki/internal/rotation"
+)
+
+const (
+	// backstop bounds the sleep of a pool at rest, shortBackstop that of one in rotation,
+	// should an event be lost. Neither is what normally wakes a pool.
+	backstop      = time.Minute
+	shortBackstop = 30 * time.Second
+	// again is the pause before the pool is looked at anew after a plan, done or refused.
+	again = 100 * time.Millisecond
+	// later is the pause while an object that was deleted is still there.
+	later = time.Second
+)
+
+// Rotator reconciles NodePools, one pass per call, none of which blocks (§5.2).
+type Rotator struct {
+	Client client.Client // reads the caches, writes
+	Live   client.Reader // reads the API server
+
+	Namespace                string
+	PlaceholderImage         string
+	PlaceholderPriorityClass string
+
+	Now func() time.Time
+
+	policies *policies
+	announce *announcer
+}
+
+// Reconcile makes one pass over the pool.
+func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	now := r.Now()
+	s, err := r.observe(ctx, r.Client, req.Name, now, false)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if s == nil {
+		r.announce.forget(req.Name)
+		return reconcile.Result{}, nil
+	}
+	d := rotation.Decide(*s, now)
+	if len(d.Plan) == 0 {
+		r.announce.answer(ctx, poolRef(s), d)
+		return sleep(d, now), nil
+	}
+	return r.pass(ctx, req.Name)
+}
+
+// pass decides on what the API server says now, and acts.
+func (r *Rotator) pass(ctx context.Context, name string) (reconcile.Result, error) {
+	now := r.Now()
+	s, err := r.observe(ctx, r.Live, name, now, true)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if s == nil { // the cache will hear of it
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
+	d := rotation.Decide(*s, now)
+	pool := poolRef(s)
+	if len(d.Plan) == 0 {
+		r.announce.answer(ctx, pool, d)
+		return sleep(d, now), nil
+	}
+	err = r.act(ctx, d.Plan, func(st rotation.Step) { r.announce.step(ctx, pool, st) })
+	switch {
+	case errors.Is(err, errRefused):
+		log.FromContext(ctx).V(1).Info("plan refused, deciding anew", "because", err.Error())
+		return reconcile.Result{RequeueAfter: again}, nil
+	case errors.Is(err, errNotYet):
+		log.FromContext(ctx).Info("plan waits", "because", err.Error())
+		return reconcile.Result{RequeueAfter: later}, nil
+	case err != nil:
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+// sleep is the time until the answer can change by itself, within the backstop.
+func sleep(d rotation.Decision, now time.Time) reconcile.Result {
+	limit := backstop
+	if d.Active != "" {
+		limit = shortBackstop
+	}
+	if d.Wake.IsZero() {
+		return reconcile.Result{RequeueAfter: limit}
+	}
+	return reconcile.Result{RequeueAfter: max(time.Millisecond, min(limit, d.Wake.Sub(now)))}
+}
+
+func poolRef(s *rotation.Snapshot) *metav1.PartialObjectMetadata { return claimRef(s.NodePool.Object) }

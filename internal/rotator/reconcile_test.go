@@ -1,0 +1,241 @@
+package rotator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/tasuki-io/tasuki/internal/rotation"
+)
+
+// writes counts the writes that reach a world, and can make some of them fail.
+type writes struct {
+	made []string
+	fail func(verb string, o client.Object) error
+}
+
+func (w *writes) hooks() interceptor.Funcs {
+	note := func(verb string, o client.Object) error {
+		if w.fail != nil {
+			if err := w.fail(verb, o); err != nil {
+				return err
+			}
+		}
+		w.made = append(w.made, verb+" "+o.GetName())
+		return nil
+	}
+	return interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if err := note("create", o); err != nil {
+				return err
+			}
+			return c.Create(ctx, o, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if err := note("patch", o); err != nil {
+				return err
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if err := note("delete", o); err != nil {
+				return err
+			}
+			return c.Delete(ctx, o, opts...)
+		},
+	}
+}
+
+func readyWorld() []client.Object {
+	return []client.Object{
+		web(), pool(anchored(nil)),
+		claim("a", 300*time.Hour, pending(time.Minute, nil)), node("a", surgeFor(map[string]string{rotation.AnnotationCordoned: "true"})),
+		claim("b", 30*time.Second, nil), node("b", nil), placeholderOn("node-b"),
+	}
+}
+
+func TestRotationStartsWithTheAnchorAndTheWholeAttempt(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	live := apiServer(w.hooks(), web(), pool(nil), claim("a", 300*time.Hour, nil), node("a", nil), pod("p1", "node-a", "600m"), pod("p2", "node-a", "600m"))
+	pass(t, newRotator(live, live, s))
+
+	want := []string{"patch web", "patch a", "patch node-a", "create noderotation-surge-a"}
+	if diff := cmp.Diff(want, w.made); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	var p corev1.Pod
+	if err := live.Get(t.Context(), client.ObjectKey{Namespace: "node-rotation-system", Name: "noderotation-surge-a"}, &p); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Spec.Containers[0].Resources.Requests.Cpu().String(); got != "1200m" {
+		t.Errorf("placeholder requests cpu %s, want the sum of both pods, 1200m", got)
+	}
+	if len(s.events) != 1 || !strings.HasPrefix(s.events[0], "Normal RotationStarted web") {
+		t.Errorf("events %q, want one RotationStarted", s.events)
+	}
+}
+
+func TestHandOverIsReleaseThenDrain(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	live := apiServer(w.hooks(), readyWorld()...)
+	pass(t, newRotator(live, live, s))
+
+	want := []string{"patch node-b", "patch web", "patch a", "delete noderotation-surge-a", "delete a"}
+	if diff := cmp.Diff(want, w.made[len(w.made)-5:]); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+// R19: the caches are half a minute behind and still show a placeholder that is pending,
+// while readyTimeout has passed by the time of this pass. The API server knows better.
+func TestR19StaleCacheDoesNotRollBack(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	old := pending(16*time.Minute, nil)
+	cache := apiServer(interceptor.Funcs{}, web(), pool(anchored(nil)), claim("a", 300*time.Hour, old), node("a", surgeFor(nil)))
+	live := apiServer(w.hooks(), web(), pool(anchored(map[string]string{rotation.AnnotationActiveState: "draining"})),
+		claim("a", 300*time.Hour, pending(16*time.Minute, map[string]string{rotation.AnnotationState: "draining"})), node("a", surgeFor(nil)))
+	pass(t, newRotator(cache, live, s))
+
+	if diff := cmp.Diff([]string{"delete a"}, w.made); diff != "" {
+		t.Errorf("the drain should simply go on (-want +got):\n%s", diff)
+	}
+	if len(s.events) != 0 {
+		t.Errorf("announced %q from a stale cache", s.events)
+	}
+}
+
+func TestR19StaleCacheDoesNotStartASecondRotation(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	cache := apiServer(interceptor.Funcs{}, web(), pool(nil), claim("a", 300*time.Hour, nil), node("a", nil), claim("b", 290*time.Hour, nil), node("b", nil))
+	finished := pool(map[string]string{rotation.AnnotationLastRotation: now.Add(-time.Second).Format(time.RFC3339)})
+	live := apiServer(w.hooks(), web(), finished, claim("b", 290*time.Hour, nil), node("b", nil))
+	pass(t, newRotator(cache, live, s))
+
+	if len(w.made) != 0 {
+		t.Errorf("wrote %q, want nothing within the cooldown", w.made)
+	}
+}
+
+func TestCompletionIsAnnouncedOncePerReleasedAnchor(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	draining := anchored(map[string]string{
+		rotation.AnnotationActiveState: "draining", rotation.AnnotationDrainingAt: now.Add(-time.Minute).Format(time.RFC3339),
+		rotation.AnnotationSurgeWait: "40s", rotation.AnnotationSurgePath: "provisioned",
+	})
+	stale := apiServer(interceptor.Funcs{}, web(), pool(draining), claim("b", time.Hour, nil), node("b", surgeFor(nil)))
+	live := apiServer(w.hooks(), web(), pool(draining), claim("b", time.Hour, nil), node("b", surgeFor(nil)))
+	r := newRotator(stale, live, s)
+	for range 3 {
+		pass(t, r)
+	}
+	if diff := cmp.Diff([]string{"patch node-b", "patch web"}, w.made); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if got := testutil.ToFloat64(r.announce.metrics.completed.WithLabelValues("web", "success")); got != 1 {
+		t.Errorf("completed_total{success} is %v after three passes over a lagging cache, want 1", got)
+	}
+	want := []string{"Normal RotationCompleted web: Rotated NodeClaim a (mode surge, surgePath provisioned) in 1m40s"}
+	if diff := cmp.Diff(want, s.events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestAConflictEndsThePlanAndAnnouncesNothing(t *testing.T) {
+	w, s := &writes{fail: func(verb string, o client.Object) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "nodepools"}, o.GetName(), errors.New("moved on"))
+	}}, &spoken{}
+	live := apiServer(w.hooks(), web(), pool(nil), claim("a", 300*time.Hour, nil), node("a", nil))
+	res := pass(t, newRotator(live, live, s))
+	if len(w.made) != 0 || len(s.events) != 0 {
+		t.Errorf("wrote %q and said %q after a refused first write", w.made, s.events)
+	}
+	if res.RequeueAfter != again {
+		t.Errorf("requeue after %s, want %s", res.RequeueAfter, again)
+	}
+}
+
+// The second writer's version wins: what was decided on an older one is refused by the
+// API server itself, not by a check of ours.
+func TestAWriteIsValidForTheVersionDecidedOn(t *testing.T) {
+	live := apiServer(interceptor.Funcs{}, pool(nil))
+	r := newRotator(live, live, &spoken{})
+	step := rotation.Step{
+		Act: rotation.ActClaimAnchor, On: rotation.Object{Kind: rotation.KindNodePool, Name: "web", UID: "pool", Version: "1"},
+		Set: map[string]string{rotation.AnnotationActive: "a"},
+	}
+	err := r.act(t.Context(), []rotation.Step{step}, func(rotation.Step) { t.Error("announced a refused step") })
+	if !errors.Is(err, errRefused) {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
+// A finalizer of somebody else keeps the placeholder: the claim is not deleted while its
+// room is taken, or Karpenter would launch a second node.
+func TestTheClaimStaysWhileThePlaceholderDoes(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	world := readyWorld()
+	world[len(world)-1].SetFinalizers([]string{"example.com/audit"})
+	live := apiServer(w.hooks(), world...)
+	res := pass(t, newRotator(live, live, s))
+	if got := w.made[len(w.made)-1]; got != "delete noderotation-surge-a" {
+		t.Errorf("last write %q, want the deletion of the placeholder", got)
+	}
+	if res.RequeueAfter != later {
+		t.Errorf("requeue after %s, want %s", res.RequeueAfter, later)
+	}
+	var c karpv1.NodeClaim
+	if err := live.Get(t.Context(), client.ObjectKey{Name: "a"}, &c); err != nil || c.DeletionTimestamp != nil {
+		t.Errorf("NodeClaim a: %v, deleted %v; want it untouched", err, c.DeletionTimestamp)
+	}
+}
+
+func TestAnIdlePoolWritesNothingAndWakesAtItsEdge(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	live := apiServer(w.hooks(), web(), pool(nil), claim("a", 24*time.Hour-30*time.Second, nil), node("a", nil))
+	res := pass(t, newRotator(live, live, s))
+	if len(w.made) != 0 {
+		t.Errorf("wrote %q", w.made)
+	}
+	if want := 30*time.Second + 1; res.RequeueAfter != want {
+		t.Errorf("wakes in %s, want %s: just past the claim's threshold", res.RequeueAfter, want)
+	}
+}
+
+func TestAReasonAndAWarningAreToldOnTransitionOnly(t *testing.T) {
+	s := &spoken{}
+	frozen := pool(map[string]string{rotation.AnnotationFreeze: "tomorrow"})
+	live := apiServer(interceptor.Funcs{}, web(), frozen, claim("a", 300*time.Hour, nil), node("a", nil))
+	r := newRotator(live, live, s)
+	pass(t, r)
+	pass(t, r)
+	if len(s.events) != 1 || !strings.Contains(s.events[0], `FreezeInvalid web: annotation noderotation.io/freeze is "tomorrow"`) {
+		t.Errorf("events %q, want one FreezeInvalid that quotes the value", s.events)
+	}
+}
+
+func TestAPoolThatIsGoneLosesItsGauges(t *testing.T) {
+	live := apiServer(interceptor.Funcs{}, web(), pool(nil), claim("a", time.Hour, nil), node("a", nil))
+	r := newRotator(live, live, &spoken{})
+	pass(t, r)
+	if n := testutil.CollectAndCount(r.announce.metrics.gauges["candidates"]); n != 1 {
+		t.Fatalf("%d series, want 1", n)
+	}
+	if err := live.Delete(t.Context(), pool(nil)); err != nil {
+		t.Fatal(err)
+	}
+	pass(t, r)
+	if n := testutil.CollectAndCount(r.announce.metrics.gauges["candidates"]); n != 0 {
+		t.Errorf("%d series of a pool that is gone", n)
+	}
+}

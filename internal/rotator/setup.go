@@ -1,0 +1,217 @@
+package rotator
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	karpapis "sigs.k8s.io/karpenter/pkg/apis"
+	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/tasuki-io/tasuki/api/v1alpha1"
+	"github.com/tasuki-io/tasuki/internal/rotation"
+)
+
+// Options are what the command line sets.
+type Options struct {
+	Namespace                string // of the placeholders and the leader election lease
+	PlaceholderImage         string
+	PlaceholderPriorityClass string
+	MetricsAddress           string // "0" serves none
+	ProbeAddress             string // "0" serves none
+	LeaderElect              bool
+}
+
+// workers is how many pools are reconciled at once.
+const workers = 10
+
+// Scheme knows the kinds that the controller reads and writes.
+func Scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	karpenter := schema.GroupVersion{Group: karpapis.Group, Version: "v1"}
+	metav1.AddToGroupVersion(s, karpenter)
+	s.AddKnownTypes(karpenter, &karpv1.NodePool{}, &karpv1.NodePoolList{}, &karpv1.NodeClaim{}, &karpv1.NodeClaimList{})
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err) // two kinds of one name: a mistake in the build
+		}
+	}
+	return s
+}
+
+// Run runs the controller until ctx ends; it then finishes the steps in hand and gives
+// the lease back.
+func Run(ctx context.Context, config *rest.Config, o Options) error {
+	scheme := Scheme()
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cacheOptions(o.Namespace),
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress:        o.ProbeAddress,
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              "tasuki-controller",
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return fmt.Errorf("set up the controller: %w", err)
+	}
+	if err := preflight(ctx, mgr.GetAPIReader(), o.Namespace); err != nil {
+		return err
+	}
+	r := &Rotator{
+		Client:                   mgr.GetClient(),
+		Live:                     mgr.GetAPIReader(),
+		Namespace:                o.Namespace,
+		PlaceholderImage:         o.PlaceholderImage,
+		PlaceholderPriorityClass: o.PlaceholderPriorityClass,
+		Now:                      time.Now,
+		policies:                 &policies{},
+		announce:                 newAnnouncer(mgr.GetEventRecorder("tasuki-controller"), newMetrics(ctrlmetrics.Registry)),
+	}
+	if err := r.watch(mgr); err != nil {
+		return fmt.Errorf("set up the watches: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("caches", synced(mgr.GetCache())); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// cacheOptions keep of every object only what a snapshot reads, and of the pods only the
+// placeholders: the pods of a node are read from the API server when a decision needs them.
+func cacheOptions(namespace string) cache.Options {
+	placeholders := labels.SelectorFromSet(labels.Set{rotation.LabelPlaceholder: "true"})
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:  {Namespaces: map[string]cache.Config{namespace: {LabelSelector: placeholders}}},
+			&corev1.Node{}: {Transform: slimNode},
+		},
+	}
+}
+
+func slimNode(o any) (any, error) {
+	n, ok := o.(*corev1.Node)
+	if !ok {
+		return o, nil
+	}
+	slim := &corev1.Node{ObjectMeta: n.ObjectMeta}
+	slim.ManagedFields = nil
+	slim.Spec.Taints, slim.Spec.Unschedulable = n.Spec.Taints, n.Spec.Unschedulable
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			slim.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
+	return slim, nil
+}
+
+// watch wakes a pool when something that its snapshot holds has changed.
+func (r *Rotator) watch(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("rotation").
+		For(&karpv1.NodePool{}, builder.WithPredicates(changed(func(o client.Object) any {
+			p, ok := o.(*karpv1.NodePool)
+			if !ok {
+				return o
+			}
+			return []any{withoutVersion(nodePoolFrom(p)), p.Labels}
+		}))).
+		Watches(&karpv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(poolOfLabel), builder.WithPredicates(changed(func(o client.Object) any {
+			c, ok := o.(*karpv1.NodeClaim)
+			if !ok {
+				return o
+			}
+			v := nodeClaimFrom(c)
+			v.Version = ""
+			return v
+		}))).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(poolOfLabel), builder.WithPredicates(changed(func(o client.Object) any {
+			n, ok := o.(*corev1.Node)
+			if !ok {
+				return o
+			}
+			v := nodeFrom(n)
+			v.Version = ""
+			return v
+		}))).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(poolOfPlaceholder)).
+		Watches(&v1alpha1.RotationPolicy{}, handler.EnqueueRequestsFromMapFunc(r.everyPool), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithLogConstructor(func(req *reconcile.Request) logr.Logger {
+			if req == nil {
+				return mgr.GetLogger()
+			}
+			return mgr.GetLogger().WithValues("nodepool", req.Name)
+		}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+}
+
+func withoutVersion(p rotation.NodePool) rotation.NodePool {
+	p.Version = ""
+	return p
+}
+
+// changed lets an update pass only when what a snapshot reads of the object is different.
+func changed(read func(client.Object) any) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !reflect.DeepEqual(read(e.ObjectOld), read(e.ObjectNew))
+	}}
+}
+
+func poolOfLabel(_ context.Context, o client.Object) []reconcile.Request {
+	return request(o.GetLabels()[karpv1.NodePoolLabelKey])
+}
+
+func poolOfPlaceholder(_ context.Context, o client.Object) []reconcile.Request {
+	if p, ok := o.(*corev1.Pod); ok {
+		return request(p.Spec.NodeSelector[karpv1.NodePoolLabelKey])
+	}
+	return nil
+}
+
+func request(pool string) []reconcile.Request {
+	if pool == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: pool}}}
+}
+
+// everyPool wakes all pools: one policy can change which policy wins on any of them.
+func (r *Rotator) everyPool(ctx context.Context, _ client.Object) []reconcile.Request {
+	var pools karpv1.NodePoolList
+	if err := r.Client.List(ctx, &pools); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list NodePools after a RotationPolicy changed; they follow at their backstop")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range pools.Items {
+		out = append(out, request(pools.Items[i].Name)...)
+	}
+	return out
+}
