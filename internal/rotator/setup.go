@@ -135,27 +135,17 @@ func slimNode(o any) (any, error) {
 func (r *Rotator) watch(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("rotation").
-		For(&karpv1.NodePool{}, builder.WithPredicates(changed(func(o client.Object) any {
-			p, ok := o.(*karpv1.NodePool)
-			if !ok {
-				return o
-			}
-			return []any{withoutVersion(nodePoolFrom(p)), p.Labels}
+		For(&karpv1.NodePool{}, builder.WithPredicates(changed(func(p *karpv1.NodePool) any {
+			v := nodePoolFrom(p)
+			v.Version = ""
+			return []any{v, p.Labels}
 		}))).
-		Watches(&karpv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(poolOfLabel), builder.WithPredicates(changed(func(o client.Object) any {
-			c, ok := o.(*karpv1.NodeClaim)
-			if !ok {
-				return o
-			}
+		Watches(&karpv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(poolOfLabel), builder.WithPredicates(changed(func(c *karpv1.NodeClaim) any {
 			v := nodeClaimFrom(c)
 			v.Version = ""
 			return v
 		}))).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(poolOfLabel), builder.WithPredicates(changed(func(o client.Object) any {
-			n, ok := o.(*corev1.Node)
-			if !ok {
-				return o
-			}
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(poolOfLabel), builder.WithPredicates(changed(func(n *corev1.Node) any {
 			v := nodeFrom(n)
 			v.Version = ""
 			return v
@@ -172,15 +162,12 @@ func (r *Rotator) watch(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-func withoutVersion(p rotation.NodePool) rotation.NodePool {
-	p.Version = ""
-	return p
-}
-
-// changed lets an update pass only when what a snapshot reads of the object is different.
-func changed(read func(client.Object) any) predicate.Predicate {
+// changed lets an update pass only when what is read of the object is different.
+func changed[T client.Object](read func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !reflect.DeepEqual(read(e.ObjectOld), read(e.ObjectNew))
+		before, ok1 := e.ObjectOld.(T)
+		after, ok2 := e.ObjectNew.(T)
+		return !ok1 || !ok2 || !reflect.DeepEqual(read(before), read(after))
 	}}
 }
 
