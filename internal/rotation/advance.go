@@ -60,7 +60,7 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 		d.Wake = earliest(d.Wake, g.Opens)
 		return d
 	}
-	if s.Placeholder == nil || terminal(s.Placeholder) {
+	if s.Placeholder == nil || useless(s.Placeholder, c) {
 		if s.Placeholder != nil {
 			d.Plan = append(d.Plan, s.deletePlaceholder(c.Name))
 		}
@@ -85,8 +85,10 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 	return d
 }
 
-func terminal(p *Placeholder) bool {
-	return !p.Deleting && (p.Phase == "Failed" || p.Phase == "Succeeded")
+// useless reports a placeholder that can no longer hold room for the drain: one that has
+// ended, or that a scheduler which had not yet heard of the cordon put on the candidate.
+func useless(p *Placeholder, c *NodeClaim) bool {
+	return !p.Deleting && (p.Phase == "Failed" || p.Phase == "Succeeded" || p.NodeName != "" && p.NodeName == c.NodeName)
 }
 
 func (s *Snapshot) markPending(c *NodeClaim, now time.Time) Step {
@@ -215,10 +217,15 @@ func (s *Snapshot) end(c *NodeClaim, f Facts) Decision {
 	return Decision{Active: c.Name, Plan: append(s.cleanup(c.Name), s.releaseAnchor(nil, f))}
 }
 
-// rollback ends an attempt that was not ready in time (§3.8): the surge is reaped, the
-// nodes are given back, the failure is counted on the claim and then on the pool.
+// rollback ends an attempt that was not ready in time (§3.8): the placeholder goes and the
+// surge is reaped, in that order, as Karpenter would launch anew for a placeholder whose
+// node is being deleted; the nodes are given back, and the failure is counted on the claim
+// and then on the pool.
 func (s *Snapshot) rollback(p *Policy, c *NodeClaim, now time.Time) Decision {
 	d := Decision{Active: c.Name, Plan: []Step{hold(c)}}
+	if s.Placeholder != nil {
+		d.Plan = append(d.Plan, s.deletePlaceholder(c.Name))
+	}
 	surge, kept := s.reapable(c)
 	if surge != nil {
 		d.Plan = append(d.Plan, Step{Act: ActReapSurgeClaim, On: surge.Object, Facts: Facts{NodeClaim: c.Name, SurgeNode: surge.NodeName}})
@@ -236,7 +243,7 @@ func (s *Snapshot) rollback(p *Policy, c *NodeClaim, now time.Time) Decision {
 	}
 	retries := c.retries() + 1
 	at, _ := readStamp(map[string]string{AnnotationFailedAt: stamp(now)}, AnnotationFailedAt)
-	d.Plan = append(d.Plan, s.cleanup(c.Name)...)
+	d.Plan = append(d.Plan, s.releaseNodes(c.Name)...)
 	d.Plan = append(d.Plan,
 		Step{
 			Act: ActMarkFailed, On: c.Object,

@@ -154,6 +154,12 @@ func (s *Snapshot) cleanup(claim string) []Step {
 	if s.Placeholder != nil {
 		plan = append(plan, s.deletePlaceholder(claim))
 	}
+	return append(plan, s.releaseNodes(claim)...)
+}
+
+// releaseNodes gives back every node that carries the rotation's surge-for.
+func (s *Snapshot) releaseNodes(claim string) []Step {
+	var plan []Step
 	frozen := make([]string, 0, 2)
 	for name, n := range s.Nodes {
 		if n.Annotations[AnnotationSurgeFor] == claim {

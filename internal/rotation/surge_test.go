@@ -59,7 +59,6 @@ func TestOnlyAFitHostIsASurge(t *testing.T) {
 			w.change("node-b", func(n *Node) { n.Taints = []corev1.Taint{{Key: "other"}, {Key: taintDisrupt}} })
 		}, "node node-b carries the taint karpenter.sh/disrupted"},
 		{"not Ready", func(w *world) { w.change("node-b", func(n *Node) { n.Ready = false }) }, "node node-b is not Ready"},
-		{"the candidate itself", func(w *world) { w.bind("node-a", corev1.PodRunning) }, "placeholder noderotation-surge-blue-a is on the candidate's own node node-a"},
 		{"a node of another pool", func(w *world) { w.bind("green-1", corev1.PodRunning) }, "node green-1 is not a node of NodePool blue"},
 		{"the placeholder is preempted but still Running", func(w *world) { w.Placeholder.Deleting = true }, "placeholder noderotation-surge-blue-a is being deleted"},
 		{"the placeholder has failed and is on its way out", func(w *world) {
@@ -83,6 +82,11 @@ func TestOnlyAFitHostIsASurge(t *testing.T) {
 		})
 	}
 	w := pendingRotation(t)
+	w.bind("node-a", corev1.PodRunning)
+	if got, want := acts(w.decide().Plan), "deletePlaceholder createPlaceholder"; got != want {
+		t.Errorf("on the candidate's own node: %s, want %s", got, want)
+	}
+	w = pendingRotation(t)
 	if got, want := acts(perform(t, w).Plan), "freezeNode recordDraining markDraining deletePlaceholder deleteNodeClaim"; got != want {
 		t.Errorf("on a fit host: %s, want %s", got, want)
 	}
