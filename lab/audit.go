@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
-// AuditEvent is one write that the API server answered, whatever the answer was.
+// AuditEvent is one write that the API server answered, whatever the answer was. A dry run is none.
 type AuditEvent struct {
 	Time        time.Time // when the request came in
 	User        string
@@ -75,6 +76,7 @@ func AuditWrites(path, user string) ([]AuditEvent, error) {
 type auditLine struct {
 	Stage     string
 	Verb      string
+	URI       string `json:"requestURI"`
 	UserAgent string
 	User      struct{ Username string }
 	ObjectRef *struct{ Resource, Namespace, Name, APIGroup, Subresource string }
@@ -90,7 +92,7 @@ func parseAudit(line []byte) (AuditEvent, bool, error) {
 	if err := json.Unmarshal(line, &l); err != nil {
 		return AuditEvent{}, false, err
 	}
-	if l.Stage != "ResponseComplete" || l.ObjectRef == nil || l.Response == nil || !isWrite(l.Verb) {
+	if l.Stage != "ResponseComplete" || l.ObjectRef == nil || l.Response == nil || !isWrite(l.Verb) || strings.Contains(l.URI, "dryRun=All") {
 		return AuditEvent{}, false, nil
 	}
 	return AuditEvent{

@@ -40,7 +40,7 @@ func findIn(cacheDir, name string) (*Lab, error) {
 	dir := layout(filepath.Join(labsDir(root), name))
 	s, err := readState(dir)
 	if missing(err) {
-		return nil, fmt.Errorf("lab %s is %w: start it with lab.Up or \"tasuki lab up --name %s\"", name, ErrNotFound, name)
+		return nil, fmt.Errorf("lab %s is %w: start it with \"tasuki lab up --name %s\"", name, ErrNotFound, name)
 	}
 	if err != nil {
 		return nil, err

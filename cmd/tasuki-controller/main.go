@@ -10,6 +10,7 @@ import (
 	_ "time/tzdata" // windows are in IANA time zones, and an image may have none
 
 	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -61,9 +62,10 @@ func run(args []string) error {
 	default:
 		return usageError{fmt.Errorf("--log-format %q: write json or text", *format)}
 	}
+	klog.SetLogger(ctrl.Log) // what client-go says, in the same form
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
-		return fmt.Errorf("find the cluster: %w", err)
+		return fmt.Errorf("find the cluster: give --kubeconfig, or run in a pod: %w", err)
 	}
 	// Priority and fairness on the API server is the limit that matters; this one only has
 	// to let many pools whose windows open at once start together.

@@ -1,4 +1,4 @@
-// Command tasuki hands over what a machine holds before the machine goes. It is also installed as kubectl-tasuki.
+// Command tasuki hands over what a machine holds before the machine goes.
 package main
 
 import (

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tasuki-io/tasuki/internal/rotation"
@@ -19,7 +18,7 @@ import (
 // announcer turns durable steps and changed answers into Events, log lines and metrics.
 // It never announces a plan.
 type announcer struct {
-	events  events.EventRecorder
+	events  recorder
 	metrics *metrics
 
 	mu   sync.Mutex
@@ -32,7 +31,7 @@ type told struct {
 	warnings map[rotation.Warning]bool
 }
 
-func newAnnouncer(events events.EventRecorder, m *metrics) *announcer {
+func newAnnouncer(events recorder, m *metrics) *announcer {
 	return &announcer{events: events, metrics: m, told: map[string]told{}}
 }
 
@@ -43,11 +42,11 @@ func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata
 	case rotation.ActClaimAnchor:
 		l.Info("rotation candidate selected", "nodeclaim", f.NodeClaim, "age", f.Age.Round(time.Second).String(),
 			"eligible", f.Eligible, "deadline", f.Deadline.UTC().Format(time.RFC3339), "surgeless", f.Mode == rotation.ModeFallback)
-		a.event(pool, corev1.EventTypeNormal, "RotationStarted", "Rotate",
+		a.events.record(ctx, pool, corev1.EventTypeNormal, "RotationStarted", "Rotate",
 			fmt.Sprintf("Rotating NodeClaim %s on node %s, whose deadline is %s", f.NodeClaim, f.Node, f.Deadline.UTC().Format(time.RFC3339)))
 		if f.Mode == rotation.ModeFallback {
 			a.metrics.fallback.WithLabelValues(pool.Name).Inc()
-			a.event(pool, corev1.EventTypeWarning, "ForcefulFallback", "Rotate",
+			a.events.record(ctx, pool, corev1.EventTypeWarning, "ForcefulFallback", "Rotate",
 				fmt.Sprintf("NodeClaim %s is drained without a surge: its deadline %s is too near for one", f.NodeClaim, f.Deadline.UTC().Format(time.RFC3339)))
 		}
 	case rotation.ActCreatePlaceholder:
@@ -72,7 +71,7 @@ func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata
 		if f.Kept != "" {
 			kept = ". " + f.Kept
 		}
-		a.event(claimRef(st.On), corev1.EventTypeWarning, "RotationFailed", "RollBack",
+		a.events.record(ctx, claimRef(st.On), corev1.EventTypeWarning, "RotationFailed", "RollBack",
 			fmt.Sprintf("The surge was not ready within %s: %s. Attempt %d is rolled back; the next one may start from %s%s", f.Timeout, f.Reason, f.RetryCount, next, kept))
 	case rotation.ActReleaseAnchor:
 		a.ended(ctx, pool, f)
@@ -88,14 +87,14 @@ func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadat
 		total := f.SurgeWait + f.Drain
 		l.Info("rotation complete", "nodeclaim", f.NodeClaim, "mode", f.Mode, "drain", f.Drain.Round(time.Second).String(),
 			"surgeNode", f.SurgeNode, "surgeWait", f.SurgeWait.String(), "surgePath", f.SurgePath, "total", total.Round(time.Second).String())
-		a.event(pool, corev1.EventTypeNormal, "RotationCompleted", "Rotate",
+		a.events.record(ctx, pool, corev1.EventTypeNormal, "RotationCompleted", "Rotate",
 			fmt.Sprintf("Rotated NodeClaim %s (mode %s, surgePath %s) in %s", f.NodeClaim, f.Mode, cmp.Or(f.SurgePath, "unknown"), total.Round(time.Second)))
 	case f.Outcome == rotation.Gone:
 		a.metrics.completed.WithLabelValues(pool.Name, string(f.Outcome)).Inc()
 		l.Info("rotation expired, the NodeClaim was deleted before its surge was ready", "nodeclaim", f.NodeClaim)
 	case f.Reason != "":
 		l.Info("rotation rolled back, the pool lost its policy", "nodeclaim", f.NodeClaim, "reason", f.Reason)
-		a.event(pool, corev1.EventTypeWarning, "GovernanceLost", "RollBack",
+		a.events.record(ctx, pool, corev1.EventTypeWarning, "GovernanceLost", "RollBack",
 			fmt.Sprintf("The rotation of NodeClaim %s is rolled back, as no single RotationPolicy governs the NodePool any more (%s)", f.NodeClaim, f.Reason))
 	}
 }
@@ -128,7 +127,7 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 	}
 	for _, w := range d.Warnings {
 		if !last.warnings[w] {
-			a.event(pool, corev1.EventTypeWarning, w.Code, "Evaluate", w.Message)
+			a.events.record(ctx, pool, corev1.EventTypeWarning, w.Code, "Evaluate", w.Message)
 		}
 	}
 }
@@ -139,14 +138,6 @@ func (a *announcer) forget(pool string) {
 	delete(a.told, pool)
 	a.mu.Unlock()
 	a.metrics.drop(pool)
-}
-
-func (a *announcer) event(on *metav1.PartialObjectMetadata, kind, reason, action, note string) {
-	const longest = 1024 // of a note, in events.k8s.io/v1
-	if len(note) > longest {
-		note = note[:longest-3] + "..."
-	}
-	a.events.Eventf(on, nil, kind, reason, action, "%s", note)
 }
 
 func claimRef(on rotation.Object) *metav1.PartialObjectMetadata {

@@ -16,14 +16,16 @@ import (
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/tasuki-io/tasuki/api/v1alpha1"
+	"github.com/tasuki-io/tasuki/internal/rotation"
 )
 
 const preflightTimeout = 30 * time.Second
 
 // preflight refuses to start on a cluster that the controller cannot work on: one that
-// does not serve the kinds it needs, or does not let it read them (§5.1). An API server
-// that does not answer is asked again until the timeout.
-func preflight(ctx context.Context, live client.Reader, namespace string) error {
+// does not serve the kinds it needs, does not let it read them (§5.1), or would not admit a
+// placeholder, which a dry run finds out. An API server that does not answer is asked again
+// until the timeout.
+func (r *Rotator) preflight(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
 	defer cancel()
 	for _, need := range []struct {
@@ -36,11 +38,11 @@ func preflight(ctx context.Context, live client.Reader, namespace string) error 
 		{"rotationpolicies.noderotation.io/v1alpha1", "apply the CustomResourceDefinition of this release", &v1alpha1.RotationPolicyList{}, ""},
 		{"nodes/v1", "", &corev1.NodeList{}, ""},
 		{"pods/v1", "", &corev1.PodList{}, ""},
-		{"pods/v1 in namespace " + namespace, "", &corev1.PodList{}, client.InNamespace(namespace)},
+		{"pods/v1 in namespace " + r.Namespace, "", &corev1.PodList{}, client.InNamespace(r.Namespace)},
 	} {
 		var last error
 		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-			last = live.List(ctx, need.list, client.Limit(1), need.in)
+			last = r.Live.List(ctx, need.list, client.Limit(1), need.in)
 			return last == nil || final(last), nil
 		})
 		switch {
@@ -54,6 +56,11 @@ func preflight(ctx context.Context, live client.Reader, namespace string) error 
 		default:
 			return fmt.Errorf("preflight: no answer for %s within %s: %w", need.what, preflightTimeout, last)
 		}
+	}
+	probe := r.placeholderPod(&rotation.PlaceholderSpec{Name: rotation.PlaceholderName("preflight"), NodePool: "preflight"})
+	if err := r.Client.Create(ctx, probe, client.DryRunAll); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("preflight: the cluster would not admit a placeholder pod in namespace %s: check that the namespace and the PriorityClass %s exist, and that nothing there forbids the pod: %w",
+			r.Namespace, r.PlaceholderPriorityClass, err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package rotator
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -49,7 +50,7 @@ func TestPreflightSaysWhatTheClusterLacks(t *testing.T) {
 				}
 				return c.List(ctx, l, opts...)
 			}})
-			err := preflight(t.Context(), c, "node-rotation-system")
+			err := newRotator(c, c, &spoken{}).preflight(t.Context())
 			switch {
 			case tc.want == "" && err != nil:
 				t.Errorf("refused a cluster that has everything: %v", err)
@@ -66,7 +67,24 @@ func TestPreflightEndsWithItsContext(t *testing.T) {
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := preflight(ctx, c, "x"); err == nil {
+	if err := newRotator(c, c, &spoken{}).preflight(ctx); err == nil {
 		t.Error("no error although the API server never answered")
+	}
+}
+
+func TestPreflightTriesAPlaceholderWithoutLeavingOne(t *testing.T) {
+	dry := false
+	c := apiServer(interceptor.Funcs{Create: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		var all client.CreateOptions
+		all.ApplyOptions(opts)
+		dry = len(all.DryRun) == 1
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("no PriorityClass with name nope was found"))
+	}})
+	err := newRotator(c, c, &spoken{}).preflight(t.Context())
+	if !dry {
+		t.Error("the probe was no dry run")
+	}
+	if err == nil || !strings.Contains(err.Error(), "PriorityClass noderotation-placeholder") || !strings.Contains(err.Error(), "name nope was found") {
+		t.Errorf("got %v, want the PriorityClass named and the API server quoted", err)
 	}
 }

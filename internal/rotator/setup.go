@@ -3,17 +3,21 @@ package rotator
 import (
 	"context"
 	"fmt"
+	"os"
 	"reflect"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -52,7 +56,7 @@ func Scheme() *runtime.Scheme {
 	karpenter := schema.GroupVersion{Group: karpapis.Group, Version: "v1"}
 	metav1.AddToGroupVersion(s, karpenter)
 	s.AddKnownTypes(karpenter, &karpv1.NodePool{}, &karpv1.NodePoolList{}, &karpv1.NodeClaim{}, &karpv1.NodeClaimList{})
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
 			panic(err) // two kinds of one name: a mistake in the build
 		}
@@ -64,21 +68,26 @@ func Scheme() *runtime.Scheme {
 // the lease back.
 func Run(ctx context.Context, config *rest.Config, o Options) error {
 	scheme := Scheme()
+	lock, err := leaderLock(config, o.Namespace)
+	if err != nil {
+		return err
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cacheOptions(o.Namespace),
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
 		HealthProbeBindAddress:        o.ProbeAddress,
 		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              "tasuki-controller",
-		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true,
+
+		LeaderElectionResourceLockInterface: lock,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
-	if err := preflight(ctx, mgr.GetAPIReader(), o.Namespace); err != nil {
-		return err
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("name this instance in Events: %w", err)
 	}
 	r := &Rotator{
 		Client:                   mgr.GetClient(),
@@ -88,7 +97,10 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		PlaceholderPriorityClass: o.PlaceholderPriorityClass,
 		Now:                      time.Now,
 		policies:                 &policies{},
-		announce:                 newAnnouncer(mgr.GetEventRecorder("tasuki-controller"), newMetrics(ctrlmetrics.Registry)),
+		announce:                 newAnnouncer(eventWriter{mgr.GetClient(), host}, newMetrics(ctrlmetrics.Registry)),
+	}
+	if err := r.preflight(ctx); err != nil {
+		return err
 	}
 	if err := r.watch(mgr); err != nil {
 		return fmt.Errorf("set up the watches: %w", err)
@@ -101,6 +113,24 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	return mgr.Start(ctx)
 }
+
+// leaderLock is the lease of the leader, without the Events that the default lock would
+// write in the legacy API group, to which the controller has no right.
+func leaderLock(config *rest.Config, namespace string) (resourcelock.Interface, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("name this replica in the lease: %w", err)
+	}
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, controllerName,
+		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, config, renewDeadline)
+	if err != nil {
+		return nil, fmt.Errorf("set up leader election: %w", err)
+	}
+	return lock, nil
+}
+
+// renewDeadline is how long a leader tries to renew before it gives up, as is usual.
+const renewDeadline = 10 * time.Second
 
 // cacheOptions keep of every object only what a snapshot reads, and of the pods only the
 // placeholders: the pods of a node are read from the API server when a decision needs them.

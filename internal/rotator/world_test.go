@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -37,9 +36,8 @@ func apiServer(hooks interceptor.Funcs, objects ...client.Object) client.WithWat
 // spoken records the Events of a test.
 type spoken struct{ events []string }
 
-func (s *spoken) Eventf(on, _ runtime.Object, kind, reason, _, note string, args ...any) {
-	name := on.(client.Object).GetName()
-	s.events = append(s.events, fmt.Sprintf("%s %s %s: %s", kind, reason, name, fmt.Sprintf(note, args...)))
+func (s *spoken) record(_ context.Context, on *metav1.PartialObjectMetadata, kind, reason, _, note string) {
+	s.events = append(s.events, fmt.Sprintf("%s %s %s: %s", kind, reason, on.Name, note))
 }
 
 func newRotator(cache, live client.Client, s *spoken) *Rotator {
