@@ -24,8 +24,14 @@ type Decision struct {
 	Gauges   Gauges
 }
 
-// Warning is a Warning Event on the NodePool. Code is its reason.
-type Warning struct{ Code, Message string }
+// Warning is a Warning Event. Code is its reason.
+type Warning struct {
+	On            Object // what it is about; zero for the NodePool
+	Code, Message string
+
+	// Moving: the message holds values that move while what it warns of stays the same.
+	Moving bool
+}
 
 // Gauges are the values of a governed pool that metrics show.
 type Gauges struct {
@@ -36,7 +42,9 @@ type Gauges struct {
 	FreezeUntil time.Time // zero when not frozen, or when the freeze cannot be read
 	Retries     int
 	Period      time.Duration
-	Terms       Terms // of the NodePool's template
+	Terms       Terms      // of the NodePool's template
+	Throughput  Throughput // of the template; zero for expireAfter Never
+	ShortLead   int        // claims whose own terms leave too little lead
 }
 
 // Decide returns what to write next for the pool, in the order of §5.2: a rotation under
@@ -54,6 +62,9 @@ func Decide(s Snapshot, now time.Time) Decision {
 			Governed: true, Census: v.census, WindowOpen: open, FreezeUntil: until, Retries: v.retries,
 			Period: p.Measure.Period, Terms: p.Terms(s.NodePool.ExpireAfter, s.NodePool.GracePeriod),
 		}
+		if d.Gauges.Terms.Expires {
+			d.Gauges.Throughput = p.Throughput(s.NodePool.GracePeriod)
+		}
 		if open {
 			d.Wake = earliest(d.Wake, o.End)
 		}
@@ -62,9 +73,12 @@ func Decide(s Snapshot, now time.Time) Decision {
 			d.Warnings = append(d.Warnings, Warning{Code: "PolicyInvalid", Message: p.Invalid})
 			return d
 		}
-		for _, f := range p.Findings(s.NodePool) {
-			d.Warnings = append(d.Warnings, Warning{Code: f.Code, Message: f.Message + "; " + f.Remedy})
+		for _, f := range p.Findings(s.NodePool, s.NodeClaims) {
+			d.Warnings = append(d.Warnings, Warning{Code: f.Code, Message: f.Message + "; " + f.Remedy, Moving: true})
 		}
+		short := s.shortLeads(p)
+		d.Gauges.ShortLead = len(short)
+		d.Warnings = append(d.Warnings, short...)
 	}
 	d.Gauges.Conflict = len(s.Governance.Conflict) > 0
 	return d

@@ -78,6 +78,7 @@ func (r *transcriber) playPolicy(l *line) error {
 		l.duration("ageThreshold", &p.AgeThreshold), l.duration("readyTimeout", &p.ReadyTimeout),
 		l.duration("cooldownAfter", &p.CooldownAfter), l.duration("failurePause", &p.FailurePause),
 		l.duration("retryBackoff", &p.RetryBackoff),
+		l.optional("drainEstimate", "unset", &p.DrainEstimate), l.optional("provisioningEstimate", "unset", &p.ProvisioningEstimate),
 	)
 }
 

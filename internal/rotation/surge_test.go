@@ -293,7 +293,7 @@ func TestPolicyThatIsInvalidSaysSoAlone(t *testing.T) {
 	w := pendingRotation(t)
 	w.Governance.Policy = policyOn(t)
 	w.Governance.Policy.Invalid = "the zone Mars/Olympus is unknown"
-	want := []Warning{{"PolicyInvalid", "the zone Mars/Olympus is unknown"}}
+	want := []Warning{{Code: "PolicyInvalid", Message: "the zone Mars/Olympus is unknown"}}
 	if diff := cmp.Diff(want, w.decide().Warnings); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -355,7 +355,11 @@ func (r *transcriber) report(d Decision) {
 
 func (r *transcriber) warn(d Decision) {
 	for _, w := range d.Warnings {
-		r.printf("warning %s: %s", w.Code, w.Message)
+		on := ""
+		if w.On.Name != "" {
+			on = " on " + w.On.Name
+		}
+		r.printf("warning %s%s: %s", w.Code, on, w.Message)
 	}
 }
 

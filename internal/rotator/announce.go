@@ -29,7 +29,19 @@ type announcer struct {
 type told struct {
 	answer   string
 	waiting  string
-	warnings map[rotation.Warning]bool
+	warnings map[warned]bool
+}
+
+// warned is what makes a warning a new one: the same code on the same object, with another
+// message unless that moves by itself.
+type warned struct{ uid, code, message string }
+
+func keyOf(w rotation.Warning) warned {
+	k := warned{uid: w.On.UID, code: w.Code}
+	if !w.Moving {
+		k.message = w.Message
+	}
+	return k
 }
 
 func newAnnouncer(events events.EventRecorder, m *metrics) *announcer {
@@ -104,7 +116,7 @@ func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadat
 // Warnings and the reason for standing still on transition only.
 func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetadata, d rotation.Decision) {
 	a.metrics.set(pool.Name, d)
-	now := told{waiting: d.Unscheduled, warnings: map[rotation.Warning]bool{}}
+	now := told{waiting: d.Unscheduled, warnings: map[warned]bool{}}
 	if d.Active == "" {
 		now.answer = string(d.Reason)
 	}
@@ -112,7 +124,7 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 		now.answer += " " + d.Detail
 	}
 	for _, w := range d.Warnings {
-		now.warnings[w] = true
+		now.warnings[keyOf(w)] = true
 	}
 	a.mu.Lock()
 	last := a.told[pool.Name]
@@ -127,9 +139,14 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 		l.Info("surge placeholder is not schedulable", "nodeclaim", d.Active, "reason", string(d.Reason), "detail", now.waiting)
 	}
 	for _, w := range d.Warnings {
-		if !last.warnings[w] {
-			a.event(pool, corev1.EventTypeWarning, w.Code, "Evaluate", w.Message)
+		if last.warnings[keyOf(w)] {
+			continue
 		}
+		on := pool
+		if w.On.Name != "" {
+			on = claimRef(w.On)
+		}
+		a.event(on, corev1.EventTypeWarning, w.Code, "Evaluate", w.Message)
 	}
 }
 

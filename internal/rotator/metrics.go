@@ -26,6 +26,9 @@ var gaugeHelp = map[string]string{
 	"rotation_chances":       "Whole window periods between the age threshold and the deadline; 0 for expireAfter Never.",
 	"window_period_seconds":  "Longest time from the start of one window occurrence to the next.",
 	"t_rot_bound_seconds":    "Upper bound of one rotation; 0 for expireAfter Never.",
+	"throughput_capacity":    "Rotations that are expected to start in the shortest window; 0 for expireAfter Never.",
+	"t_rot_estimate_seconds": "Expected duration of one rotation; 0 for expireAfter Never.",
+	"short_lead_nodes":       "NodeClaims whose own expireAfter leaves fewer windows than the policy promises.",
 	"retry_count":            "Highest number of failed attempts on a NodeClaim of the pool.",
 }
 
@@ -76,6 +79,9 @@ func (m *metrics) set(pool string, d rotation.Decision) {
 		"rotation_chances":       float64(g.Terms.Chances),
 		"window_period_seconds":  g.Period.Seconds(),
 		"t_rot_bound_seconds":    g.Terms.TRot.Seconds(),
+		"throughput_capacity":    float64(g.Throughput.Capacity),
+		"t_rot_estimate_seconds": g.Throughput.TRotEst.Seconds(),
+		"short_lead_nodes":       float64(g.ShortLead),
 		"retry_count":            float64(g.Retries),
 	} {
 		m.gauges[name].WithLabelValues(pool).Set(v)

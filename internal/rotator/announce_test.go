@@ -1,0 +1,70 @@
+package rotator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+)
+
+// told are the Events, without what they quote.
+func (s *spoken) told() []string {
+	var out []string
+	for _, e := range s.events {
+		head, _, _ := strings.Cut(e, ":")
+		out = append(out, head)
+	}
+	return out
+}
+
+// R09: nodes born together, more of them than the windows can take. One warning, before
+// anything happens; that another node joins is no news.
+func TestR09ABatchIsWarnedOfOnce(t *testing.T) {
+	p, s := web(), &spoken{}
+	p.Spec.AgeThreshold = "auto"
+	p.Spec.MaintenanceWindows[0].End = "00:30"
+	world := []client.Object{p, pool(nil)}
+	for i := range 12 {
+		name := fmt.Sprintf("c%02d", i)
+		world = append(world, claim(name, time.Hour, nil), node(name, nil))
+	}
+	live := apiServer(interceptor.Funcs{}, world...)
+	r := newRotator(live, live, s)
+	pass(t, r)
+	if err := live.Create(t.Context(), claim("c12", time.Hour, nil)); err != nil {
+		t.Fatal(err)
+	}
+	pass(t, r)
+	if diff := cmp.Diff([]string{"Warning ThroughputBurstShortfall web"}, s.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]float64{"throughput_capacity": 2, "t_rot_estimate_seconds": 900, "short_lead_nodes": 0} {
+		if got := testutil.ToFloat64(r.announce.metrics.gauges[name].WithLabelValues("web")); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestAShortLifeIsToldOnItsNodeClaimOnce(t *testing.T) {
+	p, s := web(), &spoken{}
+	p.Spec.AgeThreshold = "auto"
+	p.Spec.MaintenanceWindows[0].Start, p.Spec.MaintenanceWindows[0].End = "04:00", "06:00"
+	short := claim("a", time.Minute, nil)
+	short.Spec.ExpireAfter = karpv1.MustParseNillableDuration("24h")
+	live := apiServer(interceptor.Funcs{}, p, pool(nil), short, node("a", nil))
+	r := newRotator(live, live, s)
+	pass(t, r)
+	pass(t, r)
+	if diff := cmp.Diff([]string{"Warning ShortLead a"}, s.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if got := testutil.ToFloat64(r.announce.metrics.gauges["short_lead_nodes"].WithLabelValues("web")); got != 1 {
+		t.Errorf("short_lead_nodes is %v, want 1", got)
+	}
+}
