@@ -75,8 +75,10 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 	if missing != "" {
 		d.Plan = s.recordSurgeClaim(d.Plan, c)
 		d.Detail = missing
-		if s.Placeholder.NodeName == "" {
-			d.Unscheduled = s.Placeholder.Waiting
+		if w := s.Placeholder.Waiting; s.Placeholder.NodeName == "" && w != (Waiting{}) {
+			d.Unscheduled = w
+			d.Warnings = append(d.Warnings, Warning{On: c.Object, Code: "SurgeUnschedulable", Moving: true, Message: fmt.Sprintf(
+				"placeholder %s fits no node yet (%s: %s); if none comes up, the attempt ends at %s", s.Placeholder.Name, w.Reason, w.Message, stamp(deadline))})
 		}
 		return d
 	}

@@ -13,8 +13,8 @@ type Decision struct {
 	Reason Reason // why nothing more is written now
 	Detail string // Reason for people, with its values
 
-	// Unscheduled is the scheduler's message while the placeholder fits nowhere.
-	Unscheduled string
+	// Unscheduled is the scheduler's word while the placeholder fits nowhere.
+	Unscheduled Waiting
 
 	// Wake is the earliest instant at which this answer can change by itself; zero when
 	// only an event changes it.

@@ -417,7 +417,7 @@ func (w *world) change(node string, by func(*Node)) {
 
 // bind puts the placeholder on a node.
 func (w *world) bind(node string, phase corev1.PodPhase) {
-	w.Placeholder.NodeName, w.Placeholder.Phase, w.Placeholder.Waiting = node, phase, ""
+	w.Placeholder.NodeName, w.Placeholder.Phase, w.Placeholder.Waiting = node, phase, Waiting{}
 	w.touch(&w.Placeholder.Object)
 }
 

@@ -68,7 +68,10 @@ func TestOnlyAFitHostIsASurge(t *testing.T) {
 		}, "placeholder noderotation-surge-blue-a is being deleted"},
 		{"the placeholder only starts", func(w *world) { w.bind("node-b", corev1.PodPending) }, "placeholder noderotation-surge-blue-a is Pending on node node-b"},
 		{"the placeholder is not scheduled", func(w *world) { w.bind("", corev1.PodPending) }, "placeholder noderotation-surge-blue-a is not scheduled"},
-		{"and the scheduler says why", func(w *world) { w.bind("", corev1.PodPending); w.Placeholder.Waiting = "too small" }, "placeholder noderotation-surge-blue-a is not scheduled: too small"},
+		{"and the scheduler says why", func(w *world) {
+			w.bind("", corev1.PodPending)
+			w.Placeholder.Waiting = Waiting{"Unschedulable", "too small"}
+		}, "placeholder noderotation-surge-blue-a is not scheduled: too small"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := pendingRotation(t)

@@ -403,6 +403,9 @@ func (r *transcriber) detailPlaceholder(c *PlaceholderSpec) {
 		size += "; the clamp is refused for " + string(c.Sizing.Refused)
 	}
 	r.printf("    %s", size)
+	if code, message := c.ClampNotice(); code != "" {
+		r.printf("    %s: %s", code, message)
+	}
 	for _, q := range c.Required {
 		r.printf("    requires %s %s %s", q.Key, q.Operator, strings.Join(q.Values, ","))
 	}

@@ -28,7 +28,8 @@ type announcer struct {
 
 type told struct {
 	answer   string
-	waiting  string
+	waiting  rotation.Waiting
+	clamp    warned // of the attempt under way
 	warnings map[warned]bool
 }
 
@@ -62,10 +63,20 @@ func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata
 			a.event(pool, corev1.EventTypeWarning, "ForcefulFallback", "Rotate",
 				fmt.Sprintf("NodeClaim %s is drained without a surge: its deadline %s is too near for one", f.NodeClaim, f.Deadline.UTC().Format(time.RFC3339)))
 		}
+	case rotation.ActMarkPending:
+		a.clamp(pool, warned{})
 	case rotation.ActCreatePlaceholder:
 		c := st.Create
+		code, message := c.ClampNotice()
 		l.Info("surge placeholder created", "nodeclaim", f.NodeClaim, "placeholder", c.Name, "requests", quantities(c.Requests),
-			"pods", c.Sizing.Pods, "exclusions", c.Avoided, "clamped", c.Sizing.Clamped, "clampRefused", string(c.Sizing.Refused), "wholeNode", c.Sizing.Raised, "droppedRequirements", c.Dropped)
+			"pods", c.Sizing.Pods, "exclusions", c.Avoided, "clamp", code, "wholeNode", c.Sizing.Raised, "droppedRequirements", c.Dropped)
+		if a.clamp(pool, warned{uid: c.For.UID, code: code}) && code != "" {
+			kind := corev1.EventTypeWarning
+			if code == "SurgeClamped" {
+				kind = corev1.EventTypeNormal
+			}
+			a.event(claimRef(c.For), kind, code, "Rotate", message)
+		}
 	case rotation.ActRecordDraining:
 		if f.SurgeNode != "" {
 			l.Info("surge node ready", "nodeclaim", f.NodeClaim, "surgeNode", f.SurgeNode, "surgeWait", f.SurgeWait.String(), "surgePath", f.SurgePath)
@@ -89,6 +100,18 @@ func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata
 	case rotation.ActReleaseAnchor:
 		a.ended(ctx, pool, f)
 	}
+}
+
+// clamp remembers what was said of the placeholder's size in this attempt, and reports
+// whether it is news: one that is created again after a preemption is none.
+func (a *announcer) clamp(pool *metav1.PartialObjectMetadata, said warned) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.told[pool.Name]
+	news := t.clamp != said
+	t.clamp = said
+	a.told[pool.Name] = t
+	return news
 }
 
 func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadata, f rotation.Facts) {
@@ -128,6 +151,7 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 	}
 	a.mu.Lock()
 	last := a.told[pool.Name]
+	now.clamp = last.clamp
 	a.told[pool.Name] = now
 	a.mu.Unlock()
 
@@ -135,8 +159,8 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 	if now.answer != "" && now.answer != last.answer {
 		l.Info("no rotation candidate", "reason", string(d.Reason), "detail", d.Detail)
 	}
-	if now.waiting != "" && now.waiting != last.waiting {
-		l.Info("surge placeholder is not schedulable", "nodeclaim", d.Active, "reason", string(d.Reason), "detail", now.waiting)
+	if now.waiting != (rotation.Waiting{}) && now.waiting != last.waiting {
+		l.Info("surge placeholder is not schedulable", "nodeclaim", d.Active, "reason", now.waiting.Reason, "detail", now.waiting.Message)
 	}
 	for _, w := range d.Warnings {
 		if last.warnings[keyOf(w)] {

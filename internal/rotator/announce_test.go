@@ -8,9 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/tasuki-io/tasuki/internal/rotation"
 )
 
 // told are the Events, without what they quote.
@@ -48,6 +52,39 @@ func TestR09ABatchIsWarnedOfOnce(t *testing.T) {
 		if got := testutil.ToFloat64(r.announce.metrics.gauges[name].WithLabelValues("web")); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
+	}
+}
+
+// R23: the placeholder of a clamped surge is preempted and created again. That it is clamped
+// is told once in the attempt; that it fits nowhere, once until it fits.
+func TestAClampAndAPlaceholderWithoutRoomAreToldOnTheNodeClaim(t *testing.T) {
+	s := &spoken{}
+	a := claim("a", 300*time.Hour, nil)
+	a.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	n := node("a", nil)
+	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")}
+	live := apiServer(interceptor.Funcs{}, web(), pool(nil), a, n, pod("p1", "node-a", "1500m"))
+	r := newRotator(live, live, s)
+	for range 2 {
+		pass(t, r)
+		var p corev1.Pod
+		key := client.ObjectKey{Namespace: "node-rotation-system", Name: rotation.PlaceholderName("a")}
+		if err := live.Get(t.Context(), key, &p); err != nil {
+			t.Fatal(err)
+		}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/1 nodes are available"}}
+		if err := live.Status().Update(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+		pass(t, r)
+		pass(t, r)
+		if err := live.Delete(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"Normal RotationStarted web", "Normal SurgeClamped a", "Warning SurgeUnschedulable a"}
+	if diff := cmp.Diff(want, s.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
