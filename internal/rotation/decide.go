@@ -31,6 +31,8 @@ type Warning struct {
 
 	// Moving: the message holds values that move while what it warns of stays the same.
 	Moving bool
+	// Once: it is told once in the life of its object, even if it goes away in between.
+	Once bool
 }
 
 // Gauges are the values of a governed pool that metrics show.

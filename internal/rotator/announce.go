@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -31,14 +32,15 @@ type told struct {
 	waiting  rotation.Waiting
 	clamp    warned // of the attempt under way
 	warnings map[warned]bool
+	once     map[warned]bool // what is never told again
 }
 
 // warned is what makes a warning a new one: the same code on the same object, with another
 // message unless that moves by itself.
 type warned struct{ uid, code, message string }
 
-func keyOf(w rotation.Warning) warned {
-	k := warned{uid: w.On.UID, code: w.Code}
+func keyOf(w rotation.Warning, pool types.UID) warned {
+	k := warned{uid: cmp.Or(w.On.UID, string(pool)), code: w.Code}
 	if !w.Moving {
 		k.message = w.Message
 	}
@@ -139,19 +141,23 @@ func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadat
 // Warnings and the reason for standing still on transition only.
 func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetadata, d rotation.Decision) {
 	a.metrics.set(pool.Name, d)
-	now := told{waiting: d.Unscheduled, warnings: map[warned]bool{}}
+	now := told{waiting: d.Unscheduled, warnings: map[warned]bool{}, once: map[warned]bool{}}
 	if d.Active == "" {
 		now.answer = string(d.Reason)
 	}
 	if d.Reason == rotation.ReasonNoCandidate {
 		now.answer += " " + d.Detail
 	}
-	for _, w := range d.Warnings {
-		now.warnings[keyOf(w)] = true
-	}
 	a.mu.Lock()
 	last := a.told[pool.Name]
 	now.clamp = last.clamp
+	maps.Copy(now.once, last.once)
+	for _, w := range d.Warnings {
+		now.warnings[keyOf(w, pool.UID)] = true
+		if w.Once {
+			now.once[keyOf(w, pool.UID)] = true
+		}
+	}
 	a.told[pool.Name] = now
 	a.mu.Unlock()
 
@@ -163,7 +169,7 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 		l.Info("surge placeholder is not schedulable", "nodeclaim", d.Active, "reason", now.waiting.Reason, "detail", now.waiting.Message)
 	}
 	for _, w := range d.Warnings {
-		if last.warnings[keyOf(w)] {
+		if k := keyOf(w, pool.UID); last.warnings[k] || last.once[k] {
 			continue
 		}
 		on := pool

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -85,6 +86,42 @@ func TestAClampAndAPlaceholderWithoutRoomAreToldOnTheNodeClaim(t *testing.T) {
 	want := []string{"Normal RotationStarted web", "Normal SurgeClamped a", "Warning SurgeUnschedulable a"}
 	if diff := cmp.Diff(want, s.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// R22: a pool with a fixed number of nodes says so once in its life, however often its
+// policy comes and goes. A pool of the same name that is created later is another one.
+func TestR22AStaticPoolSaysSoOncePerUID(t *testing.T) {
+	s := &spoken{}
+	static := func(uid types.UID) *karpv1.NodePool {
+		p := pool(nil)
+		p.UID, p.Spec.Replicas = uid, new(int64)
+		return p
+	}
+	live := apiServer(interceptor.Funcs{}, web(), static("1"), claim("a", 300*time.Hour, nil), node("a", nil))
+	r := newRotator(live, live, s)
+	pass(t, r)
+	pass(t, r)
+	if err := live.Delete(t.Context(), web()); err != nil {
+		t.Fatal(err)
+	}
+	pass(t, r)
+	if err := live.Create(t.Context(), web()); err != nil {
+		t.Fatal(err)
+	}
+	pass(t, r)
+	if diff := cmp.Diff([]string{"Warning StaticNodePool web"}, s.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if err := live.Delete(t.Context(), static("1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Create(t.Context(), static("2")); err != nil {
+		t.Fatal(err)
+	}
+	pass(t, r)
+	if diff := cmp.Diff([]string{"Warning StaticNodePool web", "Warning StaticNodePool web"}, s.told()); diff != "" {
+		t.Errorf("events with the new pool (-want +got):\n%s", diff)
 	}
 }
 
