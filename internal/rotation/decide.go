@@ -16,6 +16,10 @@ type Decision struct {
 	// Unscheduled is the scheduler's word while the placeholder fits nowhere.
 	Unscheduled Waiting
 
+	// Stuck is what a drain past its bound waits for. It is read from pods, so the cached
+	// answer does not know it.
+	Stuck Stuck
+
 	// Wake is the earliest instant at which this answer can change by itself; zero when
 	// only an event changes it.
 	Wake time.Time
@@ -46,6 +50,7 @@ type Gauges struct {
 	Period      time.Duration
 	Terms       Terms      // of the NodePool's template
 	Throughput  Throughput // of the template; zero for expireAfter Never
+	DrainStuck  bool       // a drain of ours is past its bound
 	ShortLead   int        // claims whose own terms leave too little lead
 }
 
@@ -62,7 +67,8 @@ func Decide(s Snapshot, now time.Time) Decision {
 		}
 		d.Gauges = Gauges{
 			Governed: true, Census: v.census, WindowOpen: open, FreezeUntil: until, Retries: v.retries,
-			Period: p.Measure.Period, Terms: p.Terms(s.NodePool.ExpireAfter, s.NodePool.GracePeriod),
+			DrainStuck: !d.Stuck.Since.IsZero(),
+			Period:     p.Measure.Period, Terms: p.Terms(s.NodePool.ExpireAfter, s.NodePool.GracePeriod),
 		}
 		if d.Gauges.Terms.Expires {
 			d.Gauges.Throughput = p.Throughput(s.NodePool.GracePeriod)

@@ -30,6 +30,7 @@ type announcer struct {
 type told struct {
 	answer   string
 	waiting  rotation.Waiting
+	stuck    rotation.Stuck
 	clamp    warned // of the attempt under way
 	warnings map[warned]bool
 	once     map[warned]bool // what is never told again
@@ -141,7 +142,7 @@ func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadat
 // Warnings and the reason for standing still on transition only.
 func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetadata, d rotation.Decision) {
 	a.metrics.set(pool.Name, d)
-	now := told{waiting: d.Unscheduled, warnings: map[warned]bool{}, once: map[warned]bool{}}
+	now := told{waiting: d.Unscheduled, stuck: d.Stuck, warnings: map[warned]bool{}, once: map[warned]bool{}}
 	if d.Active == "" {
 		now.answer = string(d.Reason)
 	}
@@ -167,6 +168,9 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 	}
 	if now.waiting != (rotation.Waiting{}) && now.waiting != last.waiting {
 		l.Info("surge placeholder is not schedulable", "nodeclaim", d.Active, "reason", now.waiting.Reason, "detail", now.waiting.Message)
+	}
+	if now.stuck != (rotation.Stuck{}) && now.stuck != last.stuck {
+		l.Info("drain is stuck", "nodeclaim", d.Active, "since", now.stuck.Since.UTC().Format(time.RFC3339), "detail", d.Detail)
 	}
 	for _, w := range d.Warnings {
 		if k := keyOf(w, pool.UID); last.warnings[k] || last.once[k] {

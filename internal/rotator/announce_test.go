@@ -6,13 +6,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/tasuki-io/tasuki/internal/rotation"
@@ -122,6 +126,36 @@ func TestR22AStaticPoolSaysSoOncePerUID(t *testing.T) {
 	pass(t, r)
 	if diff := cmp.Diff([]string{"Warning StaticNodePool web", "Warning StaticNodePool web"}, s.told()); diff != "" {
 		t.Errorf("events with the new pool (-want +got):\n%s", diff)
+	}
+}
+
+// R25: what a drain hangs on is read from the API server, as the cache knows no pods, and
+// told once for every change.
+func TestR25AStuckDrainNamesWhatItHangsOn(t *testing.T) {
+	world := func() []client.Object {
+		a := claim("a", 300*time.Hour, pending(2*time.Hour, map[string]string{rotation.AnnotationState: rotation.StateDraining}))
+		a.Spec.TerminationGracePeriod = nil
+		a.DeletionTimestamp, a.Finalizers = &metav1.Time{Time: now.Add(-62 * time.Minute)}, []string{"karpenter.sh/termination"}
+		return []client.Object{web(), pool(anchored(map[string]string{rotation.AnnotationActiveState: "draining"})), a, node("a", surgeFor(nil))}
+	}
+	w, s := &writes{}, &spoken{}
+	live := apiServer(w.hooks(), append(world(), pod("last", "node-a", "600m"))...)
+	r := newRotator(apiServer(interceptor.Funcs{}, world()...), live, s)
+	var lines []string
+	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	for range 2 {
+		if _, err := r.Reconcile(log.IntoContext(t.Context(), logger), reconcile.Request{NamespacedName: types.NamespacedName{Name: "web"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], `"drain is stuck"`) || !strings.Contains(lines[0], "still on the node: default/last") {
+		t.Errorf("logged %q, want one line that names default/last", lines)
+	}
+	if got := testutil.ToFloat64(r.announce.metrics.gauges["drain_stuck"].WithLabelValues("web")); got != 1 {
+		t.Errorf("drain_stuck is %v, want 1", got)
+	}
+	if len(w.made) > 0 {
+		t.Errorf("wrote %q; a drain is not taken back, and the pool stays anchored", w.made)
 	}
 }
 

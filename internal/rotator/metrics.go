@@ -29,6 +29,7 @@ var gaugeHelp = map[string]string{
 	"throughput_capacity":    "Rotations that are expected to start in the shortest window; 0 for expireAfter Never.",
 	"t_rot_estimate_seconds": "Expected duration of one rotation; 0 for expireAfter Never.",
 	"short_lead_nodes":       "NodeClaims whose own expireAfter leaves fewer windows than the policy promises.",
+	"drain_stuck":            "1 while a drain is past terminationGracePeriod and a buffer.",
 	"retry_count":            "Highest number of failed attempts on a NodeClaim of the pool.",
 }
 
@@ -82,6 +83,7 @@ func (m *metrics) set(pool string, d rotation.Decision) {
 		"throughput_capacity":    float64(g.Throughput.Capacity),
 		"t_rot_estimate_seconds": g.Throughput.TRotEst.Seconds(),
 		"short_lead_nodes":       float64(g.ShortLead),
+		"drain_stuck":            number(g.DrainStuck),
 		"retry_count":            float64(g.Retries),
 	} {
 		m.gauges[name].WithLabelValues(pool).Set(v)

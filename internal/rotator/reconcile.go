@@ -51,11 +51,11 @@ func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, nil
 	}
 	d := rotation.Decide(*s, now)
-	if len(d.Plan) == 0 {
+	if len(d.Plan) == 0 && d.Stuck == (rotation.Stuck{}) {
 		r.announce.answer(ctx, poolRef(s), d)
 		return sleep(d, now), nil
 	}
-	return r.pass(ctx, req.Name)
+	return r.pass(ctx, req.Name) // to act, or to see which pods a drain hangs on
 }
 
 // pass decides on what the API server says now, and acts.
