@@ -54,8 +54,8 @@ type Gauges struct {
 	ShortLead   int        // claims whose own terms leave too little lead
 }
 
-// Decide returns what to write next for the pool, in the order of §5.2: a rotation under
-// way is carried on before anything else is asked; then the gates; then a candidate.
+// Decide returns what to write next for the pool, in the order of §5.2: what became of the
+// last window; a rotation under way is carried on before anything else is asked; then the gates; then a candidate.
 func Decide(s Snapshot, now time.Time) Decision {
 	d := s.decide(now)
 	if p := s.Governance.Policy; p != nil {
@@ -75,6 +75,11 @@ func Decide(s Snapshot, now time.Time) Decision {
 		}
 		if open {
 			d.Wake = earliest(d.Wake, o.End)
+		}
+		if edge, due := s.windowEdge(p, v, now); due {
+			d.Plan = withEdge(edge, d.Plan)
+		} else if open && !o.End.IsZero() {
+			d.Wake = earliest(d.Wake, earliest(v.next, until)) // when it may begin to matter
 		}
 		d.Warnings = append(d.Warnings, v.warn...)
 		if p.Invalid != "" { // findings about what is left of it would mislead
@@ -157,6 +162,8 @@ func (s *Snapshot) ungoverned(active string) Decision {
 			Clear: present(c.Annotations, append([]string{AnnotationState}, attemptSet...)...),
 		})
 	}
-	d.Plan = append(d.Plan, s.releaseAnchor(nil, Facts{NodeClaim: active, Reason: string(d.Reason)}))
+	release := s.releaseAnchor(nil, Facts{NodeClaim: active, Reason: string(d.Reason)})
+	release.Clear = append(release.Clear, present(s.NodePool.Annotations, AnnotationWindowOpened)...) // nobody judges it any more
+	d.Plan = append(d.Plan, release)
 	return d
 }

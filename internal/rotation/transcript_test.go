@@ -370,6 +370,8 @@ func (r *transcriber) detail(st Step) {
 	}
 	f := st.Facts
 	switch {
+	case st.Act == ActMissWindow:
+		r.printf("    missed: open since %s, %d eligible, %d in backoff", f.WindowOpened.Format(time.RFC3339), f.Eligible, f.InBackoff)
 	case f.Outcome == Failure:
 		r.printf("    failure: %s; attempt %d, the next may start at %s", f.Reason, f.RetryCount, f.BackoffUntil.Format(time.RFC3339))
 		if f.Kept != "" {

@@ -100,6 +100,12 @@ func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata
 		}
 		a.event(claimRef(st.On), corev1.EventTypeWarning, "RotationFailed", "RollBack",
 			fmt.Sprintf("The surge was not ready within %s: %s. Attempt %d is rolled back; the next one may start from %s%s", f.Timeout, f.Reason, f.RetryCount, next, kept))
+	case rotation.ActMissWindow:
+		opened := f.WindowOpened.UTC().Format(time.RFC3339)
+		a.metrics.missed.WithLabelValues(pool.Name).Inc()
+		l.Info("maintenance window closed with candidates unrotated", "windowOpenedAt", opened, "eligible", f.Eligible, "inBackoff", f.InBackoff)
+		a.event(pool, corev1.EventTypeWarning, "WindowMissed", "Evaluate",
+			fmt.Sprintf("The maintenance window seen open at %s has closed without a rotation: %d NodeClaims are eligible, %d in backoff", opened, f.Eligible, f.InBackoff))
 	case rotation.ActReleaseAnchor:
 		a.ended(ctx, pool, f)
 	}

@@ -2,6 +2,7 @@ package rotator
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -156,6 +157,35 @@ func TestR25AStuckDrainNamesWhatItHangsOn(t *testing.T) {
 	}
 	if len(w.made) > 0 {
 		t.Errorf("wrote %q; a drain is not taken back, and the pool stays anchored", w.made)
+	}
+}
+
+// A lagging cache still shows the stamp of a window that was judged: it is counted once.
+func TestAMissedWindowIsToldByTheWriteThatClearsIt(t *testing.T) {
+	p, w, s := web(), &writes{}, &spoken{}
+	p.Spec.MaintenanceWindows[0].End = "02:00"
+	stamped := map[string]string{rotation.AnnotationWindowOpened: now.Add(-time.Hour).Format(time.RFC3339)}
+	world := func() []client.Object {
+		return []client.Object{p, pool(maps.Clone(stamped)), claim("a", 300*time.Hour, nil), node("a", nil)}
+	}
+	live := apiServer(w.hooks(), world()...)
+	r := newRotator(apiServer(interceptor.Funcs{}, world()...), live, s)
+	for range 3 {
+		pass(t, r)
+	}
+	if diff := cmp.Diff([]string{"patch web"}, w.made); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	want := []string{"Warning WindowMissed web: The maintenance window seen open at 2026-03-04T01:10:00Z has closed without a rotation: 1 NodeClaims are eligible, 0 in backoff"}
+	if diff := cmp.Diff(want, s.events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if got := testutil.ToFloat64(r.announce.metrics.missed.WithLabelValues("web")); got != 1 {
+		t.Errorf("window_missed_total is %v, want 1", got)
+	}
+	var after karpv1.NodePool
+	if err := live.Get(t.Context(), client.ObjectKey{Name: "web"}, &after); err != nil || len(after.Annotations) > 0 {
+		t.Errorf("the pool keeps %v (%v)", after.Annotations, err)
 	}
 }
 

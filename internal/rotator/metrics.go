@@ -11,6 +11,7 @@ import (
 type metrics struct {
 	completed *prometheus.CounterVec // outcome: success, failure, expired
 	fallback  *prometheus.CounterVec
+	missed    *prometheus.CounterVec
 	duration  *prometheus.HistogramVec // phase: surge_wait, drain; seconds
 	gauges    map[string]*prometheus.GaugeVec
 	conflict  *prometheus.GaugeVec
@@ -46,12 +47,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		fallback: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Name: "forceful_fallback_total", Help: "Rotations started without a surge.",
 		}, []string{"nodepool"}),
+		missed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: ns, Name: "window_missed_total", Help: "Maintenance windows that closed on a NodeClaim that should have been rotated, without a rotation.",
+		}, []string{"nodepool"}),
 		conflict: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: ns, Name: "policy_conflict", Help: "1 while RotationPolicies of equal specificity select the pool.",
 		}, []string{"nodepool"}),
 		gauges: map[string]*prometheus.GaugeVec{},
 	}
-	reg.MustRegister(m.completed, m.fallback, m.duration, m.conflict)
+	reg.MustRegister(m.completed, m.fallback, m.missed, m.duration, m.conflict)
 	for name, help := range gaugeHelp {
 		m.gauges[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: ns, Name: name, Help: help}, []string{"nodepool"})
 		reg.MustRegister(m.gauges[name])
