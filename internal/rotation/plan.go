@@ -30,6 +30,8 @@ const (
 	ActStampWindow       Act = "stampWindow"       // NodePool: a window is open, with something to rotate
 	ActSettleWindow      Act = "settleWindow"      // NodePool: it closed, and there is nothing to say
 	ActMissWindow        Act = "missWindow"        // NodePool: it closed, and nothing was rotated
+	ActFailOrphan        Act = "failOrphan"        // NodeClaim in flight that no pool is anchored on
+	ActClearOrphan       Act = "clearOrphan"       // NodePool: what has outlived its anchor
 	ActReleaseAnchor     Act = "releaseAnchor"     // NodePool: the rotation has ended
 )
 

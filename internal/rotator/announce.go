@@ -144,6 +144,29 @@ func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadat
 	}
 }
 
+// swept announces what the sweep has repaired, by what it took off.
+func (a *announcer) swept(ctx context.Context, pool string, st rotation.Step) {
+	l, f := log.FromContext(ctx).WithValues("nodepool", pool), st.Facts
+	switch st.Act {
+	case rotation.ActDeletePlaceholder:
+		l.Info("sweep: deleted an orphaned placeholder", "placeholder", st.On.Name, "nodeclaim", f.NodeClaim)
+	case rotation.ActReleaseNode:
+		did := "sweep: uncordoned a node"
+		for _, k := range st.Clear {
+			if k == rotation.AnnotationSurgeFor || k == rotation.AnnotationDoNotDisruptOwned {
+				did = "sweep: unfroze a node"
+			}
+		}
+		l.Info(did, "node", st.On.Name, "nodeclaim", f.NodeClaim)
+	case rotation.ActFailOrphan:
+		a.metrics.completed.WithLabelValues(pool, string(f.Outcome)).Inc()
+		l.Info("sweep: failed an orphaned attempt", "nodeclaim", f.NodeClaim, "reason", f.Reason)
+		a.event(claimRef(st.On), corev1.EventTypeWarning, "RotationFailed", "Sweep", "Found in "+f.Reason+": the attempt counts as failed")
+	case rotation.ActClearOrphan:
+		l.Info("sweep: cleared what an ended rotation left on the pool", "annotations", st.Clear)
+	}
+}
+
 // answer announces what changed since the last answer for the pool: gauges always,
 // Warnings and the reason for standing still on transition only.
 func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetadata, d rotation.Decision) {

@@ -35,12 +35,20 @@ type Rotator struct {
 
 	Now func() time.Time
 
+	swept    <-chan struct{} // closed once the sweep is done; nil does not wait
 	policies *policies
 	announce *announcer
 }
 
 // Reconcile makes one pass over the pool.
 func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if r.swept != nil {
+		select {
+		case <-r.swept:
+		case <-ctx.Done():
+			return reconcile.Result{}, ctx.Err()
+		}
+	}
 	now := r.Now()
 	s, err := r.observe(ctx, r.Client, req.Name, now, false)
 	if err != nil {

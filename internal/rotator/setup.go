@@ -80,7 +80,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err := preflight(ctx, mgr.GetAPIReader(), o.Namespace); err != nil {
 		return err
 	}
+	swept := make(chan struct{})
 	r := &Rotator{
+		swept:                    swept,
 		Client:                   mgr.GetClient(),
 		Live:                     mgr.GetAPIReader(),
 		Namespace:                o.Namespace,
@@ -92,6 +94,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	if err := r.watch(mgr); err != nil {
 		return fmt.Errorf("set up the watches: %w", err)
+	}
+	if err := mgr.Add(&sweeper{Rotator: r, done: swept}); err != nil {
+		return fmt.Errorf("set up the sweep: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
