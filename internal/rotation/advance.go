@@ -15,7 +15,7 @@ func (s *Snapshot) advance(p *Policy, name string, now time.Time) Decision {
 	}
 	switch state := c.state(); {
 	case state == StateDraining:
-		return s.drain(c)
+		return s.drain(c, now)
 	case state == StateExpired:
 		return s.end(c, Facts{NodeClaim: name, Outcome: Gone})
 	case state != "" && state != StatePending && state != StateFailed:
@@ -75,8 +75,10 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 	if missing != "" {
 		d.Plan = s.recordSurgeClaim(d.Plan, c)
 		d.Detail = missing
-		if s.Placeholder.NodeName == "" {
-			d.Unscheduled = s.Placeholder.Waiting
+		if w := s.Placeholder.Waiting; s.Placeholder.NodeName == "" && w != (Waiting{}) {
+			d.Unscheduled = w
+			d.Warnings = append(d.Warnings, Warning{On: c.Object, Code: "SurgeUnschedulable", Moving: true, Message: fmt.Sprintf(
+				"placeholder %s fits no node yet (%s: %s); if none comes up, the attempt ends at %s", s.Placeholder.Name, w.Reason, w.Message, stamp(deadline))})
 		}
 		return d
 	}
@@ -153,27 +155,6 @@ func (s *Snapshot) handOver(c *NodeClaim, host Node, start, now time.Time) []Ste
 		s.deletePlaceholder(c.Name),
 		Step{Act: ActDeleteNodeClaim, On: c.Object, Facts: facts},
 	)
-}
-
-// drain asserts what draining wants and otherwise waits for Karpenter: the mirror, no
-// placeholder, the claim deleted, in that order.
-func (s *Snapshot) drain(c *NodeClaim) Decision {
-	d := Decision{Active: c.Name, Reason: ReasonAwaitingDrain}
-	if s.NodePool.Annotations[AnnotationActiveState] != StateDraining {
-		d.Plan = append(d.Plan, Step{
-			Act: ActRecordDraining, On: s.NodePool.Object,
-			Set: map[string]string{AnnotationActiveState: StateDraining}, Facts: Facts{NodeClaim: c.Name, Node: c.NodeName},
-		})
-	}
-	if s.Placeholder != nil {
-		d.Plan = append(d.Plan, s.deletePlaceholder(c.Name))
-	}
-	if c.Deleting.IsZero() {
-		d.Plan = append(d.Plan, Step{Act: ActDeleteNodeClaim, On: c.Object, Facts: Facts{NodeClaim: c.Name, Node: c.NodeName, Mode: s.mode()}})
-		return d
-	}
-	d.Detail = fmt.Sprintf("Karpenter drains node %s since %s", c.NodeName, stamp(c.Deleting))
-	return d
 }
 
 // complete ends the rotation of a claim that is gone. The mirror on the pool decides the

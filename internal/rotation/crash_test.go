@@ -72,7 +72,7 @@ func (w *world) run(budget func(plan []Step) int) error {
 
 // checkRotated asserts the end of a rotation of blue-a, however it was interrupted.
 func checkRotated(w *world) error {
-	var last, started []string
+	var last, started, opened []string
 	for _, st := range w.receipts {
 		if v, ok := st.Set[AnnotationStartedAt]; ok {
 			started = append(started, v)
@@ -80,9 +80,12 @@ func checkRotated(w *world) error {
 		if v, ok := st.Set[AnnotationLastRotation]; ok {
 			last = append(last, v)
 		}
+		if v, ok := st.Set[AnnotationWindowOpened]; ok {
+			opened = append(opened, v)
+		}
 	}
 	switch {
-	case len(last) != 1 || !slices.Equal(w.marks(), []string{"NodePool/blue last-rotation-at=" + last[0]}):
+	case len(last) != 1 || len(opened) != 1 || !slices.Equal(w.marks(), []string{"NodePool/blue last-rotation-at=" + last[0] + " window-opened-at=" + opened[0]}):
 		return fmt.Errorf("it leaves %q", w.marks())
 	case len(started) != 1:
 		return fmt.Errorf("started-at was written %d times", len(started))

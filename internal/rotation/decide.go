@@ -13,8 +13,12 @@ type Decision struct {
 	Reason Reason // why nothing more is written now
 	Detail string // Reason for people, with its values
 
-	// Unscheduled is the scheduler's message while the placeholder fits nowhere.
-	Unscheduled string
+	// Unscheduled is the scheduler's word while the placeholder fits nowhere.
+	Unscheduled Waiting
+
+	// Stuck is what a drain past its bound waits for. It is read from pods, so the cached
+	// answer does not know it.
+	Stuck Stuck
 
 	// Wake is the earliest instant at which this answer can change by itself; zero when
 	// only an event changes it.
@@ -24,8 +28,16 @@ type Decision struct {
 	Gauges   Gauges
 }
 
-// Warning is a Warning Event on the NodePool. Code is its reason.
-type Warning struct{ Code, Message string }
+// Warning is a Warning Event. Code is its reason.
+type Warning struct {
+	On            Object // what it is about; zero for the NodePool
+	Code, Message string
+
+	// Moving: the message holds values that move while what it warns of stays the same.
+	Moving bool
+	// Once: it is told once in the life of its object, even if it goes away in between.
+	Once bool
+}
 
 // Gauges are the values of a governed pool that metrics show.
 type Gauges struct {
@@ -36,11 +48,14 @@ type Gauges struct {
 	FreezeUntil time.Time // zero when not frozen, or when the freeze cannot be read
 	Retries     int
 	Period      time.Duration
-	Terms       Terms // of the NodePool's template
+	Terms       Terms      // of the NodePool's template
+	Throughput  Throughput // of the template; zero for expireAfter Never
+	DrainStuck  bool       // a drain of ours is past its bound
+	ShortLead   int        // claims whose own terms leave too little lead
 }
 
-// Decide returns what to write next for the pool, in the order of §5.2: a rotation under
-// way is carried on before anything else is asked; then the gates; then a candidate.
+// Decide returns what to write next for the pool, in the order of §5.2: what became of the
+// last window; a rotation under way is carried on before anything else is asked; then the gates; then a candidate.
 func Decide(s Snapshot, now time.Time) Decision {
 	d := s.decide(now)
 	if p := s.Governance.Policy; p != nil {
@@ -52,19 +67,31 @@ func Decide(s Snapshot, now time.Time) Decision {
 		}
 		d.Gauges = Gauges{
 			Governed: true, Census: v.census, WindowOpen: open, FreezeUntil: until, Retries: v.retries,
-			Period: p.Measure.Period, Terms: p.Terms(s.NodePool.ExpireAfter, s.NodePool.GracePeriod),
+			DrainStuck: !d.Stuck.Since.IsZero(),
+			Period:     p.Measure.Period, Terms: p.Terms(s.NodePool.ExpireAfter, s.NodePool.GracePeriod),
+		}
+		if d.Gauges.Terms.Expires {
+			d.Gauges.Throughput = p.Throughput(s.NodePool.GracePeriod)
 		}
 		if open {
 			d.Wake = earliest(d.Wake, o.End)
+		}
+		if edge, due := s.windowEdge(p, v, now); due {
+			d.Plan = withEdge(edge, d.Plan)
+		} else if open && !o.End.IsZero() {
+			d.Wake = earliest(d.Wake, earliest(v.next, until)) // when it may begin to matter
 		}
 		d.Warnings = append(d.Warnings, v.warn...)
 		if p.Invalid != "" { // findings about what is left of it would mislead
 			d.Warnings = append(d.Warnings, Warning{Code: "PolicyInvalid", Message: p.Invalid})
 			return d
 		}
-		for _, f := range p.Findings(s.NodePool) {
-			d.Warnings = append(d.Warnings, Warning{Code: f.Code, Message: f.Message + "; " + f.Remedy})
+		for _, f := range p.Findings(s.NodePool, s.NodeClaims) {
+			d.Warnings = append(d.Warnings, Warning{Code: f.Code, Message: f.Message + "; " + f.Remedy, Moving: true})
 		}
+		short := s.shortLeads(p)
+		d.Gauges.ShortLead = len(short)
+		d.Warnings = append(d.Warnings, short...)
 	}
 	d.Gauges.Conflict = len(s.Governance.Conflict) > 0
 	return d
@@ -135,6 +162,8 @@ func (s *Snapshot) ungoverned(active string) Decision {
 			Clear: present(c.Annotations, append([]string{AnnotationState}, attemptSet...)...),
 		})
 	}
-	d.Plan = append(d.Plan, s.releaseAnchor(nil, Facts{NodeClaim: active, Reason: string(d.Reason)}))
+	release := s.releaseAnchor(nil, Facts{NodeClaim: active, Reason: string(d.Reason)})
+	release.Clear = append(release.Clear, present(s.NodePool.Annotations, AnnotationWindowOpened)...) // nobody judges it any more
+	d.Plan = append(d.Plan, release)
 	return d
 }

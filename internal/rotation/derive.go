@@ -1,9 +1,6 @@
 package rotation
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 const (
 	// buffer is the slack on the deadline side: four short requeues (§3.2).
@@ -57,57 +54,4 @@ func floorDiv(a, b time.Duration) int {
 		q--
 	}
 	return int(q)
-}
-
-// Severity of a Finding: a fatal one keeps every rotation of the pool from starting.
-type Severity string
-
-// The severities.
-const (
-	Fatal Severity = "fatal"
-	Warn  Severity = "warn"
-)
-
-// Finding is a verdict about a policy on a pool, reached before anything moves (§3.2,
-// layer 1). Code is the same word in log, Event and CLI.
-type Finding struct {
-	Code     string
-	Severity Severity
-	Message  string // the arithmetic, with its values
-	Remedy   string // what to change
-}
-
-// Findings judges the policy against the pool's template.
-func (p *Policy) Findings(pool NodePool) []Finding {
-	var fs []Finding
-	fatal := func(code, remedy, format string, args ...any) {
-		fs = append(fs, Finding{Code: code, Severity: Fatal, Message: fmt.Sprintf(format, args...), Remedy: remedy})
-	}
-	period := p.Measure.Period
-	if period == 0 {
-		fatal("NoWindows", "add an entry to maintenanceWindows",
-			"the maintenance windows never open in the next 400 days")
-	}
-	if p.Chances < 1 {
-		fatal("KBelowOne", "set minRotationChances to 1 or more", "minRotationChances is %d", p.Chances)
-	}
-	if p.AgeThreshold < 0 {
-		fatal("OverrideNonPositive", "set ageThreshold to auto or to a positive duration",
-			"ageThreshold is %s", p.AgeThreshold)
-	}
-	t := p.Terms(pool.ExpireAfter, pool.GracePeriod)
-	if !t.Expires || period == 0 || p.Chances < 1 || p.AgeThreshold < 0 {
-		return fs
-	}
-	if p.AgeThreshold == 0 && t.Threshold <= 0 {
-		fatal("ANonPositive", "raise expireAfter, add windows, or lower minRotationChances",
-			"ageThreshold = expireAfter %s - (%d x window period %s + t_rot %s) = %s, which is not positive",
-			pool.ExpireAfter, p.Chances, period, t.TRot, t.Threshold)
-	}
-	if p.AgeThreshold > 0 && t.Chances < 1 {
-		fatal("OverrideGBelowOne", "lower ageThreshold or set it to auto",
-			"ageThreshold %s leaves floor((expireAfter %s - t_rot %s - %s) / window period %s) = %d whole window periods before the deadline",
-			p.AgeThreshold, pool.ExpireAfter, t.TRot, p.AgeThreshold, period, t.Chances)
-	}
-	return fs
 }

@@ -99,83 +99,6 @@ func windows(s string) []string {
 	return strings.Split(s, "; ")
 }
 
-func TestFatalFindings(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		windows string
-		edit    func(*Policy)
-		pool    NodePool
-		want    []Finding
-	}{
-		{name: "the worked example is feasible", windows: twiceWeekly},
-		{
-			name: "NoWindows",
-			want: []Finding{{"NoWindows", Fatal, "the maintenance windows never open in the next 400 days", "add an entry to maintenanceWindows"}},
-		},
-		{
-			name: "KBelowOne", windows: twiceWeekly, edit: func(p *Policy) { p.Chances = 0 },
-			want: []Finding{{"KBelowOne", Fatal, "minRotationChances is 0", "set minRotationChances to 1 or more"}},
-		},
-		{
-			name: "ANonPositive", windows: "Sat 02:00-06:00 Asia/Tokyo",
-			want: []Finding{{"ANonPositive", Fatal,
-				"ageThreshold = expireAfter 336h0m0s - (2 x window period 168h0m0s + t_rot 1h17m0s) = -1h17m0s, which is not positive",
-				"raise expireAfter, add windows, or lower minRotationChances"}},
-		},
-		{
-			name: "ANonPositive at exactly zero", windows: "Sat 02:00-06:00 Asia/Tokyo",
-			pool: NodePool{ExpireAfter: ptr(14*day + 77*time.Minute), GracePeriod: ptr(time.Hour)},
-			want: []Finding{{"ANonPositive", Fatal,
-				"ageThreshold = expireAfter 337h17m0s - (2 x window period 168h0m0s + t_rot 1h17m0s) = 0s, which is not positive",
-				"raise expireAfter, add windows, or lower minRotationChances"}},
-		},
-		{
-			name: "a minute above zero is feasible", windows: "Sat 02:00-06:00 Asia/Tokyo",
-			pool: NodePool{ExpireAfter: ptr(14*day + 78*time.Minute), GracePeriod: ptr(time.Hour)},
-		},
-		{
-			name: "OverrideNonPositive", windows: twiceWeekly, edit: func(p *Policy) { p.AgeThreshold = -time.Hour },
-			want: []Finding{{"OverrideNonPositive", Fatal, "ageThreshold is -1h0m0s", "set ageThreshold to auto or to a positive duration"}},
-		},
-		{
-			name: "OverrideGBelowOne", windows: twiceWeekly, edit: func(p *Policy) { p.AgeThreshold = 11 * day },
-			want: []Finding{{"OverrideGBelowOne", Fatal,
-				"ageThreshold 264h0m0s leaves floor((expireAfter 336h0m0s - t_rot 1h17m0s - 264h0m0s) / window period 96h0m0s) = 0 whole window periods before the deadline",
-				"lower ageThreshold or set it to auto"}},
-		},
-		{
-			name: "an override that keeps one chance is not fatal", windows: twiceWeekly, edit: func(p *Policy) { p.AgeThreshold = 9 * day },
-		},
-		{
-			name: "an override is not held to the derivation", windows: "Sat 02:00-06:00 Asia/Tokyo", edit: func(p *Policy) { p.AgeThreshold = 5 * day },
-		},
-		{
-			name: "Never has no arithmetic to fail", windows: "Sat 02:00-06:00 Asia/Tokyo", pool: NodePool{GracePeriod: ptr(time.Hour)},
-		},
-		{
-			name: "all that is wrong is said at once", edit: func(p *Policy) { p.Chances = -1 },
-			want: []Finding{
-				{"NoWindows", Fatal, "the maintenance windows never open in the next 400 days", "add an entry to maintenanceWindows"},
-				{"KBelowOne", Fatal, "minRotationChances is -1", "set minRotationChances to 1 or more"},
-			},
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			p := policyOn(t, windows(tt.windows)...)
-			if tt.edit != nil {
-				tt.edit(p)
-			}
-			pool := tt.pool
-			if pool.GracePeriod == nil {
-				pool.ExpireAfter, pool.GracePeriod = ptr(14*day), ptr(time.Hour)
-			}
-			if diff := cmp.Diff(tt.want, p.Findings(pool)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
 // A claim keeps the terms with which it was launched; the template of its pool may have
 // moved on since.
 func TestAClaimIsDueByItsOwnTerms(t *testing.T) {
@@ -217,7 +140,7 @@ func TestGauges(t *testing.T) {
 	want := Gauges{
 		Governed: true, Census: Census{Eligible: 1, NotDue: 1, Backoff: 1}, WindowOpen: true,
 		FreezeUntil: date(t, "2026-06-11T00:00:00Z"), Retries: 3, Period: 4 * day,
-		Terms: w.Governance.Policy.Terms(ptr(14*day), ptr(time.Hour)),
+		Terms: w.Governance.Policy.Terms(ptr(14*day), ptr(time.Hour)), Throughput: Throughput{15 * time.Minute, 10},
 	}
 	if diff := cmp.Diff(want, w.decide().Gauges); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -227,8 +150,8 @@ func TestGauges(t *testing.T) {
 		t.Errorf("after the window and the freeze: %+v", g)
 	}
 	w.NodePool.ExpireAfter = nil
-	if g := w.decide().Gauges; g.Terms != (Terms{}) {
-		t.Errorf("Never reads as zero: %+v", g.Terms)
+	if g := w.decide().Gauges; g.Terms != (Terms{}) || g.Throughput != (Throughput{}) {
+		t.Errorf("r26: Never reads as zero: %+v", g)
 	}
 	w.Governance = Governance{Conflict: []string{"a", "b"}}
 	if g := w.decide().Gauges; !cmp.Equal(g, Gauges{Conflict: true}) {

@@ -20,7 +20,7 @@
 //
 // # The rotation, as writes
 //
-//	start      NodePool  anchor                     nothing else exists before it
+//	start      NodePool  anchor, window-opened-at   nothing else exists before it
 //	           NodeClaim state=pending, started-at
 //	           Node      do-not-disrupt, cordon
 //	           Pod       placeholder created
@@ -33,5 +33,6 @@
 //	finalized  Node      surge host released
 //	           NodePool  last-rotation-at; anchor cleared
 //
-// Twelve writes; every prefix of them resumes after a crash.
+// Twelve writes; every prefix of them resumes after a crash. One more, after the window,
+// clears window-opened-at.
 package rotation

@@ -21,12 +21,12 @@ func (s *Snapshot) startGate(p *Policy, now time.Time) gate {
 		return gate{Reason: ReasonPolicyInvalid, Detail: p.Invalid}
 	}
 	if s.NodePool.Static {
-		return gate{Reason: ReasonStatic, Detail: "spec.replicas is set: Karpenter keeps the number of nodes fixed, so no surge can come up in this NodePool"}
+		const why = "spec.replicas is set: Karpenter keeps the number of nodes fixed, so no surge can come up in this NodePool"
+		return gate{Reason: ReasonStatic, Detail: why, Warn: []Warning{{Code: "StaticNodePool", Once: true,
+			Message: why + "; its nodes are left to expire: move the workload to a NodePool without spec.replicas, or take this one out of the RotationPolicy's selector"}}}
 	}
-	for _, f := range p.Findings(s.NodePool) {
-		if f.Severity == Fatal {
-			return gate{Reason: ReasonInfeasible, Detail: f.Code + ": " + f.Message + "; " + f.Remedy}
-		}
+	if fs := p.fatal(s.NodePool); len(fs) > 0 {
+		return gate{Reason: ReasonInfeasible, Detail: fs[0].Code + ": " + fs[0].Message + "; " + fs[0].Remedy}
 	}
 	if _, open := p.Windows.At(now); !open {
 		g := gate{Reason: ReasonOutOfWindow}

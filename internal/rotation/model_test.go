@@ -220,8 +220,12 @@ func (w *world) breaks(st Step) string {
 		return first(
 			law(active == "", "the pool is anchored on %s", active),
 			law(st.Set[AnnotationActive] == st.Facts.NodeClaim, "it must write the anchor"),
-			law(len(st.Set) == 1 || st.Set[AnnotationMode] == ModeFallback, "with a surge to come, it must write the anchor alone"),
+			law(len(st.Set) == 1 || len(st.Set) == 2 && st.Set[AnnotationWindowOpened] != "" || st.Set[AnnotationMode] == ModeFallback, "with a surge to come, it must write the anchor alone"),
 		)
+	}
+	switch st.Act {
+	case ActStampWindow, ActSettleWindow, ActMissWindow:
+		return w.breaksOnWindow(st)
 	}
 	if active == "" || st.Facts.NodeClaim != active {
 		return fmt.Sprintf("it is for %q, but the anchor says %q", st.Facts.NodeClaim, active)
@@ -256,6 +260,21 @@ func (w *world) breaks(st Step) string {
 		return w.cleanFor(active)
 	}
 	return ""
+}
+
+func (w *world) breaksOnWindow(st Step) string {
+	opened, err := readStamp(w.NodePool.Annotations, AnnotationWindowOpened)
+	if st.Act == ActStampWindow {
+		return first(
+			law(err != nil || opened.IsZero(), "it is stamped already"),
+			law(len(st.Set) == 1 && len(st.Clear) == 0, "it writes something else"),
+		)
+	}
+	return first(
+		law(err != nil || w.NodePool.Annotations[AnnotationActive] == "", "a rotation may still succeed"),
+		law(st.Act == ActSettleWindow || err == nil && !opened.IsZero(), "nothing says when it opened"),
+		law(len(st.Set) == 0 && slices.Equal(st.Clear, []string{AnnotationWindowOpened}), "it writes something else"),
+	)
 }
 
 func (w *world) breaksOnClaim(st Step, c *NodeClaim) string {
@@ -417,7 +436,7 @@ func (w *world) change(node string, by func(*Node)) {
 
 // bind puts the placeholder on a node.
 func (w *world) bind(node string, phase corev1.PodPhase) {
-	w.Placeholder.NodeName, w.Placeholder.Phase, w.Placeholder.Waiting = node, phase, ""
+	w.Placeholder.NodeName, w.Placeholder.Phase, w.Placeholder.Waiting = node, phase, Waiting{}
 	w.touch(&w.Placeholder.Object)
 }
 

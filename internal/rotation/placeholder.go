@@ -32,6 +32,7 @@ type PlaceholderSpec struct {
 	Name     string
 	NodePool string
 	SurgeFor string
+	For      Object // the NodeClaim that SurgeFor names
 
 	Requests    corev1.ResourceList
 	Limits      corev1.ResourceList // equal to Requests where the API server demands limits
@@ -40,6 +41,7 @@ type PlaceholderSpec struct {
 	Preferred   []corev1.NodeSelectorRequirement // each a preference of its own
 
 	Sizing  Sizing
+	Clamps  []Clamp  // where Sizing has cut, by resource name
 	Avoided []string // hostnames that the soft exclusion names
 	Dropped []string // keys of which the NodePool permits none of the candidate's values
 }
@@ -54,9 +56,11 @@ func (s *Snapshot) placeholder(p *Policy, c *NodeClaim, pastDue []string) Placeh
 		Name:     PlaceholderName(c.Name),
 		NodePool: s.NodePool.Name,
 		SurgeFor: c.Name,
+		For:      c.Object,
 		Sizing:   size(c, s.Pods[c.NodeName], p.WholeNodeReservation),
 	}
 	spec.Requests = spec.Sizing.Requests
+	spec.Clamps = clamps(spec.Sizing, c, node)
 	for _, name := range names(spec.Requests) {
 		if indivisible(name) {
 			if spec.Limits == nil {

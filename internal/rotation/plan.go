@@ -27,6 +27,11 @@ const (
 	ActMarkFailed        Act = "markFailed"        // NodeClaim
 	ActMarkExpired       Act = "markExpired"       // NodeClaim: terminal
 	ActForgetAttempt     Act = "forgetAttempt"     // NodeClaim: back to never touched
+	ActStampWindow       Act = "stampWindow"       // NodePool: a window is open, with something to rotate
+	ActSettleWindow      Act = "settleWindow"      // NodePool: it closed, and there is nothing to say
+	ActMissWindow        Act = "missWindow"        // NodePool: it closed, and nothing was rotated
+	ActFailOrphan        Act = "failOrphan"        // NodeClaim in flight that no pool is anchored on
+	ActClearOrphan       Act = "clearOrphan"       // NodePool: what has outlived its anchor
 	ActReleaseAnchor     Act = "releaseAnchor"     // NodePool: the rotation has ended
 )
 
@@ -59,6 +64,8 @@ type Facts struct {
 	Drain        time.Duration
 	Age          time.Duration
 	Eligible     int
+	InBackoff    int
+	WindowOpened time.Time
 	Deadline     time.Time
 	RetryCount   int
 	BackoffUntil time.Time

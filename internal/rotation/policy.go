@@ -26,6 +26,9 @@ type Policy struct {
 	FailurePause  time.Duration
 	RetryBackoff  time.Duration
 
+	DrainEstimate        *time.Duration // nil: terminationGracePeriod, at most 10m
+	ProvisioningEstimate *time.Duration // nil: readyTimeout, at most 5m
+
 	ForcefulFallback     bool // drain without a surge when no time is left for one (§3.6)
 	WholeNodeReservation bool // reserve a node rather than the sum of its pods (§3.3)
 

@@ -110,7 +110,7 @@ func TestPlaceholder(t *testing.T) {
 
 	got := w.placeholder(p, w.claim("a"), []string{"a", "c", "d", "gone"})
 	want := PlaceholderSpec{
-		Name: "noderotation-surge-a", NodePool: "blue", SurgeFor: "a",
+		Name: "noderotation-surge-a", NodePool: "blue", SurgeFor: "a", For: w.claim("a").Object,
 		Requests:    list("cpu", "1"),
 		Tolerations: []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "web", Effect: corev1.TaintEffectNoSchedule}},
 		Required:    []corev1.NodeSelectorRequirement{{Key: zoneKey, Operator: "In", Values: []string{"z1"}}},

@@ -78,6 +78,7 @@ func (r *transcriber) playPolicy(l *line) error {
 		l.duration("ageThreshold", &p.AgeThreshold), l.duration("readyTimeout", &p.ReadyTimeout),
 		l.duration("cooldownAfter", &p.CooldownAfter), l.duration("failurePause", &p.FailurePause),
 		l.duration("retryBackoff", &p.RetryBackoff),
+		l.optional("drainEstimate", "unset", &p.DrainEstimate), l.optional("provisioningEstimate", "unset", &p.ProvisioningEstimate),
 	)
 }
 
@@ -158,6 +159,9 @@ func (r *transcriber) playClaim(l *line) error {
 	c.Ready = c.Ready && c.NodeName != ""
 	c.Allocatable = l.resources("allocatable.")
 	r.join(c)
+	if real := l.resources("node."); real != nil {
+		r.change(c.NodeName, func(n *Node) { n.Allocatable = real })
+	}
 	for _, k := range []string{"zone", "arch", "capacity"} {
 		if v, ok := l.option(k); ok {
 			r.Nodes[c.NodeName].Labels[labelKey(k)] = v
@@ -311,7 +315,7 @@ func (r *transcriber) playPlaceholder(l *line) error {
 		}
 		r.bind(node, phase)
 	case "unschedulable":
-		r.Placeholder.Waiting = l.next()
+		r.Placeholder.Waiting = Waiting{"Unschedulable", l.next()}
 	case "preempted":
 		r.Placeholder.Deleting = true
 	case "failed":

@@ -91,6 +91,7 @@ type Node struct {
 
 	Claim         string // the NodeClaim that owns it, known before that claim knows its Node
 	Taints        []corev1.Taint
+	Allocatable   corev1.ResourceList // status.allocatable; only a fresh read has it
 	Unschedulable bool
 	Ready         bool
 	Deleting      bool
@@ -104,8 +105,12 @@ type Placeholder struct {
 	NodeName string // empty until bound
 	Phase    corev1.PodPhase
 	Deleting bool
-	Waiting  string // the scheduler's message while it cannot be bound
+	Waiting  Waiting
 }
+
+// Waiting is what the scheduler says of a pod that it cannot bind, the zero value of one
+// that it can.
+type Waiting struct{ Reason, Message string }
 
 // Requirement is a node requirement of a NodePool or NodeClaim. Operator is one of In,
 // NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte.

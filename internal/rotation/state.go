@@ -19,6 +19,7 @@ const (
 	AnnotationMode         = prefix + "rotation-mode"         // "forceful-fallback"; absent for a surge
 	AnnotationLastRotation = prefix + "last-rotation-at"      // RFC 3339
 	AnnotationLastFailure  = prefix + "last-failure-at"       // RFC 3339
+	AnnotationWindowOpened = prefix + "window-opened-at"      // RFC 3339, until the occurrence is judged
 	AnnotationFreeze       = prefix + "freeze"                // RFC 3339, written by operators
 
 	// On the NodeClaim that is being replaced.

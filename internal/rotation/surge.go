@@ -18,8 +18,8 @@ func (s *Snapshot) surgeHost(c *NodeClaim) (Node, string) {
 		return Node{}, "there is no placeholder"
 	case p.Deleting:
 		return Node{}, fmt.Sprintf("placeholder %s is being deleted", p.Name)
-	case p.NodeName == "" && p.Waiting != "":
-		return Node{}, fmt.Sprintf("placeholder %s is not scheduled: %s", p.Name, p.Waiting)
+	case p.NodeName == "" && p.Waiting != (Waiting{}):
+		return Node{}, fmt.Sprintf("placeholder %s is not scheduled: %s", p.Name, p.Waiting.Message)
 	case p.NodeName == "":
 		return Node{}, fmt.Sprintf("placeholder %s is not scheduled", p.Name)
 	case p.NodeName == c.NodeName:

@@ -67,7 +67,10 @@ func TestOnlyAFitHostIsASurge(t *testing.T) {
 		}, "placeholder noderotation-surge-blue-a is being deleted"},
 		{"the placeholder only starts", func(w *world) { w.bind("node-b", corev1.PodPending) }, "placeholder noderotation-surge-blue-a is Pending on node node-b"},
 		{"the placeholder is not scheduled", func(w *world) { w.bind("", corev1.PodPending) }, "placeholder noderotation-surge-blue-a is not scheduled"},
-		{"and the scheduler says why", func(w *world) { w.bind("", corev1.PodPending); w.Placeholder.Waiting = "too small" }, "placeholder noderotation-surge-blue-a is not scheduled: too small"},
+		{"and the scheduler says why", func(w *world) {
+			w.bind("", corev1.PodPending)
+			w.Placeholder.Waiting = Waiting{"Unschedulable", "too small"}
+		}, "placeholder noderotation-surge-blue-a is not scheduled: too small"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := pendingRotation(t)
@@ -297,7 +300,7 @@ func TestPolicyThatIsInvalidSaysSoAlone(t *testing.T) {
 	w := pendingRotation(t)
 	w.Governance.Policy = policyOn(t)
 	w.Governance.Policy.Invalid = "the zone Mars/Olympus is unknown"
-	want := []Warning{{"PolicyInvalid", "the zone Mars/Olympus is unknown"}}
+	want := []Warning{{Code: "PolicyInvalid", Message: "the zone Mars/Olympus is unknown"}}
 	if diff := cmp.Diff(want, w.decide().Warnings); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

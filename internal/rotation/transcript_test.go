@@ -355,7 +355,11 @@ func (r *transcriber) report(d Decision) {
 
 func (r *transcriber) warn(d Decision) {
 	for _, w := range d.Warnings {
-		r.printf("warning %s: %s", w.Code, w.Message)
+		on := ""
+		if w.On.Name != "" {
+			on = " on " + w.On.Name
+		}
+		r.printf("warning %s%s: %s", w.Code, on, w.Message)
 	}
 }
 
@@ -366,6 +370,8 @@ func (r *transcriber) detail(st Step) {
 	}
 	f := st.Facts
 	switch {
+	case st.Act == ActMissWindow:
+		r.printf("    missed: open since %s, %d eligible, %d in backoff", f.WindowOpened.Format(time.RFC3339), f.Eligible, f.InBackoff)
 	case f.Outcome == Failure:
 		r.printf("    failure: %s; attempt %d, the next may start at %s", f.Reason, f.RetryCount, f.BackoffUntil.Format(time.RFC3339))
 		if f.Kept != "" {
@@ -399,6 +405,9 @@ func (r *transcriber) detailPlaceholder(c *PlaceholderSpec) {
 		size += "; the clamp is refused for " + string(c.Sizing.Refused)
 	}
 	r.printf("    %s", size)
+	if code, message := c.ClampNotice(); code != "" {
+		r.printf("    %s: %s", code, message)
+	}
 	for _, q := range c.Required {
 		r.printf("    requires %s %s %s", q.Key, q.Operator, strings.Join(q.Values, ","))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -27,8 +28,23 @@ type announcer struct {
 
 type told struct {
 	answer   string
-	waiting  string
-	warnings map[rotation.Warning]bool
+	waiting  rotation.Waiting
+	stuck    rotation.Stuck
+	clamp    warned // of the attempt under way
+	warnings map[warned]bool
+	once     map[warned]bool // what is never told again
+}
+
+// warned is what makes a warning a new one: the same code on the same object, with another
+// message unless that moves by itself.
+type warned struct{ uid, code, message string }
+
+func keyOf(w rotation.Warning, pool types.UID) warned {
+	k := warned{uid: cmp.Or(w.On.UID, string(pool)), code: w.Code}
+	if !w.Moving {
+		k.message = w.Message
+	}
+	return k
 }
 
 func newAnnouncer(events recorder, m *metrics) *announcer {
@@ -49,10 +65,20 @@ func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata
 			a.events.record(ctx, pool, corev1.EventTypeWarning, "ForcefulFallback", "Rotate",
 				fmt.Sprintf("NodeClaim %s is drained without a surge: its deadline %s is too near for one", f.NodeClaim, f.Deadline.UTC().Format(time.RFC3339)))
 		}
+	case rotation.ActMarkPending:
+		a.clamp(pool, warned{})
 	case rotation.ActCreatePlaceholder:
 		c := st.Create
+		code, message := c.ClampNotice()
 		l.Info("surge placeholder created", "nodeclaim", f.NodeClaim, "placeholder", c.Name, "requests", quantities(c.Requests),
-			"pods", c.Sizing.Pods, "exclusions", c.Avoided, "clamped", c.Sizing.Clamped, "clampRefused", string(c.Sizing.Refused), "wholeNode", c.Sizing.Raised, "droppedRequirements", c.Dropped)
+			"pods", c.Sizing.Pods, "exclusions", c.Avoided, "clamp", code, "wholeNode", c.Sizing.Raised, "droppedRequirements", c.Dropped)
+		if a.clamp(pool, warned{uid: c.For.UID, code: code}) && code != "" {
+			kind := corev1.EventTypeWarning
+			if code == "SurgeClamped" {
+				kind = corev1.EventTypeNormal
+			}
+			a.events.record(ctx, claimRef(c.For), kind, code, "Rotate", message)
+		}
 	case rotation.ActRecordDraining:
 		if f.SurgeNode != "" {
 			l.Info("surge node ready", "nodeclaim", f.NodeClaim, "surgeNode", f.SurgeNode, "surgeWait", f.SurgeWait.String(), "surgePath", f.SurgePath)
@@ -73,9 +99,27 @@ func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata
 		}
 		a.events.record(ctx, claimRef(st.On), corev1.EventTypeWarning, "RotationFailed", "RollBack",
 			fmt.Sprintf("The surge was not ready within %s: %s. Attempt %d is rolled back; the next one may start from %s%s", f.Timeout, f.Reason, f.RetryCount, next, kept))
+	case rotation.ActMissWindow:
+		opened := f.WindowOpened.UTC().Format(time.RFC3339)
+		a.metrics.missed.WithLabelValues(pool.Name).Inc()
+		l.Info("maintenance window closed with candidates unrotated", "windowOpenedAt", opened, "eligible", f.Eligible, "inBackoff", f.InBackoff)
+		a.events.record(ctx, pool, corev1.EventTypeWarning, "WindowMissed", "Evaluate",
+			fmt.Sprintf("The maintenance window seen open at %s has closed without a rotation: %d NodeClaims are eligible, %d in backoff", opened, f.Eligible, f.InBackoff))
 	case rotation.ActReleaseAnchor:
 		a.ended(ctx, pool, f)
 	}
+}
+
+// clamp remembers what was said of the placeholder's size in this attempt, and reports
+// whether it is news: one that is created again after a preemption is none.
+func (a *announcer) clamp(pool *metav1.PartialObjectMetadata, said warned) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.told[pool.Name]
+	news := t.clamp != said
+	t.clamp = said
+	a.told[pool.Name] = t
+	return news
 }
 
 func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadata, f rotation.Facts) {
@@ -99,22 +143,50 @@ func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadat
 	}
 }
 
+// swept announces what the sweep has repaired, by what it took off.
+func (a *announcer) swept(ctx context.Context, pool string, st rotation.Step) {
+	l, f := log.FromContext(ctx).WithValues("nodepool", pool), st.Facts
+	switch st.Act {
+	case rotation.ActDeletePlaceholder:
+		l.Info("sweep: deleted an orphaned placeholder", "placeholder", st.On.Name, "nodeclaim", f.NodeClaim)
+	case rotation.ActReleaseNode:
+		did := "sweep: uncordoned a node"
+		for _, k := range st.Clear {
+			if k == rotation.AnnotationSurgeFor || k == rotation.AnnotationDoNotDisruptOwned {
+				did = "sweep: unfroze a node"
+			}
+		}
+		l.Info(did, "node", st.On.Name, "nodeclaim", f.NodeClaim)
+	case rotation.ActFailOrphan:
+		a.metrics.completed.WithLabelValues(pool, string(f.Outcome)).Inc()
+		l.Info("sweep: failed an orphaned attempt", "nodeclaim", f.NodeClaim, "reason", f.Reason)
+		a.events.record(ctx, claimRef(st.On), corev1.EventTypeWarning, "RotationFailed", "Sweep", "Found in "+f.Reason+": the attempt counts as failed")
+	case rotation.ActClearOrphan:
+		l.Info("sweep: cleared what an ended rotation left on the pool", "annotations", st.Clear)
+	}
+}
+
 // answer announces what changed since the last answer for the pool: gauges always,
 // Warnings and the reason for standing still on transition only.
 func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetadata, d rotation.Decision) {
 	a.metrics.set(pool.Name, d)
-	now := told{waiting: d.Unscheduled, warnings: map[rotation.Warning]bool{}}
+	now := told{waiting: d.Unscheduled, stuck: d.Stuck, warnings: map[warned]bool{}, once: map[warned]bool{}}
 	if d.Active == "" {
 		now.answer = string(d.Reason)
 	}
 	if d.Reason == rotation.ReasonNoCandidate {
 		now.answer += " " + d.Detail
 	}
-	for _, w := range d.Warnings {
-		now.warnings[w] = true
-	}
 	a.mu.Lock()
 	last := a.told[pool.Name]
+	now.clamp = last.clamp
+	maps.Copy(now.once, last.once)
+	for _, w := range d.Warnings {
+		now.warnings[keyOf(w, pool.UID)] = true
+		if w.Once {
+			now.once[keyOf(w, pool.UID)] = true
+		}
+	}
 	a.told[pool.Name] = now
 	a.mu.Unlock()
 
@@ -122,13 +194,21 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 	if now.answer != "" && now.answer != last.answer {
 		l.Info("no rotation candidate", "reason", string(d.Reason), "detail", d.Detail)
 	}
-	if now.waiting != "" && now.waiting != last.waiting {
-		l.Info("surge placeholder is not schedulable", "nodeclaim", d.Active, "reason", string(d.Reason), "detail", now.waiting)
+	if now.waiting != (rotation.Waiting{}) && now.waiting != last.waiting {
+		l.Info("surge placeholder is not schedulable", "nodeclaim", d.Active, "reason", now.waiting.Reason, "detail", now.waiting.Message)
+	}
+	if now.stuck != (rotation.Stuck{}) && now.stuck != last.stuck {
+		l.Info("drain is stuck", "nodeclaim", d.Active, "since", now.stuck.Since.UTC().Format(time.RFC3339), "detail", d.Detail)
 	}
 	for _, w := range d.Warnings {
-		if !last.warnings[w] {
-			a.events.record(ctx, pool, corev1.EventTypeWarning, w.Code, "Evaluate", w.Message)
+		if k := keyOf(w, pool.UID); last.warnings[k] || last.once[k] {
+			continue
 		}
+		on := pool
+		if w.On.Name != "" {
+			on = claimRef(w.On)
+		}
+		a.events.record(ctx, on, corev1.EventTypeWarning, w.Code, "Evaluate", w.Message)
 	}
 }
 

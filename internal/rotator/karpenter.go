@@ -81,6 +81,7 @@ func nodeFrom(n *corev1.Node) rotation.Node {
 		Labels:        n.Labels,
 		Annotations:   ours(n.Annotations),
 		Taints:        n.Spec.Taints,
+		Allocatable:   n.Status.Allocatable,
 		Unschedulable: n.Spec.Unschedulable,
 		Deleting:      n.DeletionTimestamp != nil,
 	}
@@ -107,7 +108,7 @@ func placeholderFrom(p *corev1.Pod) rotation.Placeholder {
 	}
 	for _, cond := range p.Status.Conditions {
 		if cond.Type == corev1.PodScheduled && cond.Status == corev1.ConditionFalse {
-			out.Waiting = cond.Message
+			out.Waiting = rotation.Waiting{Reason: cond.Reason, Message: cond.Message}
 		}
 	}
 	return out

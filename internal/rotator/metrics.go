@@ -11,6 +11,7 @@ import (
 type metrics struct {
 	completed *prometheus.CounterVec // outcome: success, failure, expired
 	fallback  *prometheus.CounterVec
+	missed    *prometheus.CounterVec
 	duration  *prometheus.HistogramVec // phase: surge_wait, drain; seconds
 	gauges    map[string]*prometheus.GaugeVec
 	conflict  *prometheus.GaugeVec
@@ -26,6 +27,10 @@ var gaugeHelp = map[string]string{
 	"rotation_chances":       "Whole window periods between the age threshold and the deadline; 0 for expireAfter Never.",
 	"window_period_seconds":  "Longest time from the start of one window occurrence to the next.",
 	"t_rot_bound_seconds":    "Upper bound of one rotation; 0 for expireAfter Never.",
+	"throughput_capacity":    "Rotations that are expected to start in the shortest window; 0 for expireAfter Never.",
+	"t_rot_estimate_seconds": "Expected duration of one rotation; 0 for expireAfter Never.",
+	"short_lead_nodes":       "NodeClaims whose own expireAfter leaves fewer windows than the policy promises.",
+	"drain_stuck":            "1 while a drain is past terminationGracePeriod and a buffer.",
 	"retry_count":            "Highest number of failed attempts on a NodeClaim of the pool.",
 }
 
@@ -42,12 +47,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		fallback: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Name: "forceful_fallback_total", Help: "Rotations started without a surge.",
 		}, []string{"nodepool"}),
+		missed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: ns, Name: "window_missed_total", Help: "Maintenance windows that closed on a NodeClaim that should have been rotated, without a rotation.",
+		}, []string{"nodepool"}),
 		conflict: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: ns, Name: "policy_conflict", Help: "1 while RotationPolicies of equal specificity select the pool.",
 		}, []string{"nodepool"}),
 		gauges: map[string]*prometheus.GaugeVec{},
 	}
-	reg.MustRegister(m.completed, m.fallback, m.duration, m.conflict)
+	reg.MustRegister(m.completed, m.fallback, m.missed, m.duration, m.conflict)
 	for name, help := range gaugeHelp {
 		m.gauges[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: ns, Name: name, Help: help}, []string{"nodepool"})
 		reg.MustRegister(m.gauges[name])
@@ -76,6 +84,10 @@ func (m *metrics) set(pool string, d rotation.Decision) {
 		"rotation_chances":       float64(g.Terms.Chances),
 		"window_period_seconds":  g.Period.Seconds(),
 		"t_rot_bound_seconds":    g.Terms.TRot.Seconds(),
+		"throughput_capacity":    float64(g.Throughput.Capacity),
+		"t_rot_estimate_seconds": g.Throughput.TRotEst.Seconds(),
+		"short_lead_nodes":       float64(g.ShortLead),
+		"drain_stuck":            number(g.DrainStuck),
 		"retry_count":            float64(g.Retries),
 	} {
 		m.gauges[name].WithLabelValues(pool).Set(v)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -87,6 +88,9 @@ func PolicyFrom(p *v1alpha1.RotationPolicy, day time.Time) *rotation.Policy {
 		FailurePause:  max(10*time.Minute, s.CooldownAfter.Duration),
 		RetryBackoff:  s.RetryBackoff.Duration,
 
+		DrainEstimate:        optional(s.DrainEstimate),
+		ProvisioningEstimate: optional(s.ProvisioningEstimate),
+
 		ForcefulFallback:     s.ForcefulFallback.Enabled,
 		WholeNodeReservation: s.WholeNodeReservation.Enabled,
 
@@ -115,6 +119,13 @@ func PolicyFrom(p *v1alpha1.RotationPolicy, day time.Time) *rotation.Policy {
 	out.Windows = window.NewSchedule(rules...)
 	out.Measure = out.Windows.Measure(day)
 	return out
+}
+
+func optional(d *metav1.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	return &d.Duration
 }
 
 func texts[T ~string](in []T) []string {

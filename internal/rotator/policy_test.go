@@ -70,6 +70,19 @@ func TestPolicyFromAppliesWhatUnsetMeans(t *testing.T) {
 	}
 }
 
+func TestEstimatesAreReadFromThePolicy(t *testing.T) {
+	p := web()
+	if got := PolicyFrom(p, now); got.DrainEstimate != nil || got.ProvisioningEstimate != nil {
+		t.Errorf("unset estimates read as %v and %v", got.DrainEstimate, got.ProvisioningEstimate)
+	}
+	p.Spec.Surge.DrainEstimate = &metav1.Duration{Duration: 20 * time.Minute}
+	p.Spec.Surge.ProvisioningEstimate = &metav1.Duration{Duration: 2 * time.Minute}
+	got := PolicyFrom(p, now)
+	if *got.DrainEstimate != 20*time.Minute || *got.ProvisioningEstimate != 2*time.Minute {
+		t.Errorf("estimates read as %v and %v", got.DrainEstimate, got.ProvisioningEstimate)
+	}
+}
+
 func TestWhatAdmissionCannotJudgeMakesThePolicyInvalid(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.RotationPolicy)

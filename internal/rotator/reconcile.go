@@ -35,12 +35,20 @@ type Rotator struct {
 
 	Now func() time.Time
 
+	swept    <-chan struct{} // closed once the sweep is done; nil does not wait
 	policies *policies
 	announce *announcer
 }
 
 // Reconcile makes one pass over the pool.
 func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if r.swept != nil {
+		select {
+		case <-r.swept:
+		case <-ctx.Done():
+			return reconcile.Result{}, ctx.Err()
+		}
+	}
 	now := r.Now()
 	s, err := r.observe(ctx, r.Client, req.Name, now, false)
 	if err != nil {
@@ -51,11 +59,11 @@ func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, nil
 	}
 	d := rotation.Decide(*s, now)
-	if len(d.Plan) == 0 {
+	if len(d.Plan) == 0 && d.Stuck == (rotation.Stuck{}) {
 		r.announce.answer(ctx, poolRef(s), d)
 		return sleep(d, now), nil
 	}
-	return r.pass(ctx, req.Name)
+	return r.pass(ctx, req.Name) // to act, or to see which pods a drain hangs on
 }
 
 // pass decides on what the API server says now, and acts.

@@ -89,7 +89,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("name this instance in Events: %w", err)
 	}
+	swept := make(chan struct{})
 	r := &Rotator{
+		swept:                    swept,
 		Client:                   mgr.GetClient(),
 		Live:                     mgr.GetAPIReader(),
 		Namespace:                o.Namespace,
@@ -104,6 +106,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	if err := r.watch(mgr); err != nil {
 		return fmt.Errorf("set up the watches: %w", err)
+	}
+	if err := mgr.Add(&sweeper{Rotator: r, done: swept}); err != nil {
+		return fmt.Errorf("set up the sweep: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err

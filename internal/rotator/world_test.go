@@ -138,6 +138,7 @@ func policy(name string, selector map[string]string) *v1alpha1.RotationPolicy {
 	p.Spec.Surge.ReadyTimeout.Duration = 15 * time.Minute
 	p.Spec.Surge.CooldownAfter.Duration = 10 * time.Minute
 	p.Spec.Surge.RetryBackoff.Duration = 30 * time.Minute
+	p.Spec.Surge.MatchNodeRequirements.Required = []string{corev1.LabelTopologyZone}
 	return p
 }
 

@@ -1,0 +1,51 @@
+package rotation
+
+import "time"
+
+// windowEdge judges what has become of the occurrence of the window that was last seen open
+// (§4.2, §5.2 step 0): a statement about the window, not about what kept a rotation from
+// starting, so it is asked before every gate.
+//
+// An occurrence is known by the stamp that it was given when it was first seen open with
+// something to rotate and no freeze on it. Without that it could only end well, and a pool at
+// rest is not written to. One that does not close is never judged.
+//
+// It returns the step to take, if there is one; the write that clears the stamp is what
+// claims the verdict.
+func (s *Snapshot) windowEdge(p *Policy, v survey, now time.Time) (Step, bool) {
+	opened, err := readStamp(s.NodePool.Annotations, AnnotationWindowOpened)
+	seen := err != nil || !opened.IsZero()
+	waiting := v.census[Eligible] + v.census[Backoff]
+	frozen := s.freezeGate(now).Reason != ""
+	o, open := p.Windows.At(now)
+	switch {
+	case p.Invalid != "": // some of its windows are not known
+		return Step{}, false
+	case open:
+		if o.End.IsZero() || waiting == 0 || frozen || seen && err == nil {
+			return Step{}, false
+		}
+		return Step{Act: ActStampWindow, On: s.NodePool.Object, Set: map[string]string{AnnotationWindowOpened: stamp(now)}}, true
+	case !seen:
+		return Step{}, false
+	case err == nil && s.NodePool.Annotations[AnnotationActive] != "":
+		return Step{}, false // it may still succeed
+	}
+	done := Step{Act: ActSettleWindow, On: s.NodePool.Object, Clear: []string{AnnotationWindowOpened}}
+	last, _ := readStamp(s.NodePool.Annotations, AnnotationLastRotation)
+	if err == nil && waiting > 0 && !frozen && last.Before(opened) {
+		done.Act = ActMissWindow
+		done.Facts = Facts{WindowOpened: opened, Eligible: v.census[Eligible], InBackoff: v.census[Backoff]}
+	}
+	return done, true
+}
+
+// withEdge puts the verdict in front of the plan. A stamp rides along with the anchor where
+// one is claimed, and costs no write of its own.
+func withEdge(edge Step, plan []Step) []Step {
+	if edge.Act == ActStampWindow && len(plan) > 0 && plan[0].Act == ActClaimAnchor {
+		plan[0].Set[AnnotationWindowOpened] = edge.Set[AnnotationWindowOpened]
+		return plan
+	}
+	return append([]Step{edge}, plan...)
+}

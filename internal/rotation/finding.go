@@ -1,0 +1,151 @@
+package rotation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// hardCap is how old a node of EKS Auto Mode may get, drain included.
+const hardCap = 21 * 24 * time.Hour
+
+// Severity of a Finding: a fatal one keeps every rotation of the pool from starting.
+type Severity string
+
+// The severities.
+const (
+	Fatal Severity = "fatal"
+	Warn  Severity = "warn"
+)
+
+// Finding is a verdict about a policy on a pool, reached before anything moves (§3.2,
+// layers 1 and 2). Code is the same word in log, Event and CLI.
+type Finding struct {
+	Code     string
+	Severity Severity
+	Message  string // the arithmetic, with its values
+	Remedy   string // what to change
+}
+
+func warning(code, remedy, format string, args ...any) Finding {
+	return Finding{Code: code, Severity: Warn, Message: fmt.Sprintf(format, args...), Remedy: remedy}
+}
+
+// Findings judges the policy against the pool's template and its claims. A pool whose
+// template never expires has no deadline to miss, and nothing to warn of.
+func (p *Policy) Findings(pool NodePool, claims []NodeClaim) []Finding {
+	fs := p.fatal(pool)
+	t := p.Terms(pool.ExpireAfter, pool.GracePeriod)
+	if !t.Expires {
+		return fs
+	}
+	feasible := len(fs) == 0
+	fs = append(fs, p.doubts(pool, t)...)
+	if feasible { // without an age threshold there is no arrival to compare with
+		fs = append(fs, p.bottlenecks(pool, t, claims)...)
+	}
+	return fs
+}
+
+// fatal is what keeps every rotation of the pool from starting.
+func (p *Policy) fatal(pool NodePool) []Finding {
+	var fs []Finding
+	fatal := func(code, remedy, format string, args ...any) {
+		fs = append(fs, Finding{Code: code, Severity: Fatal, Message: fmt.Sprintf(format, args...), Remedy: remedy})
+	}
+	period := p.Measure.Period
+	if period == 0 {
+		fatal("NoWindows", "add an entry to maintenanceWindows",
+			"the maintenance windows never open in the next 400 days")
+	}
+	if p.Chances < 1 {
+		fatal("KBelowOne", "set minRotationChances to 1 or more", "minRotationChances is %d", p.Chances)
+	}
+	if p.AgeThreshold < 0 {
+		fatal("OverrideNonPositive", "set ageThreshold to auto or to a positive duration",
+			"ageThreshold is %s", p.AgeThreshold)
+	}
+	t := p.Terms(pool.ExpireAfter, pool.GracePeriod)
+	if !t.Expires || len(fs) > 0 {
+		return fs
+	}
+	if p.AgeThreshold == 0 && t.Threshold <= 0 {
+		fatal("ANonPositive", "raise expireAfter, add windows, or lower minRotationChances",
+			"ageThreshold = expireAfter %s - (%d x window period %s + t_rot %s) = %s, which is not positive",
+			pool.ExpireAfter, p.Chances, period, t.TRot, t.Threshold)
+	}
+	if p.AgeThreshold > 0 && t.Chances < 1 {
+		fatal("OverrideGBelowOne", "lower ageThreshold or set it to auto",
+			"ageThreshold %s leaves floor((expireAfter %s - t_rot %s - %s) / window period %s) = %d whole window periods before the deadline",
+			p.AgeThreshold, pool.ExpireAfter, t.TRot, p.AgeThreshold, period, t.Chances)
+	}
+	return fs
+}
+
+// doubts is what works, but not as well as the operator may think: the rest of layer 1.
+func (p *Policy) doubts(pool NodePool, t Terms) []Finding {
+	var fs []Finding
+	doubt := func(holds bool, code, remedy, format string, args ...any) {
+		if holds {
+			fs = append(fs, warning(code, remedy, format, args...))
+		}
+	}
+	period := p.Measure.Period
+	doubt(p.Chances == 1, "KBelowTwo", "set minRotationChances to 2 or more",
+		"minRotationChances is 1: a node that misses its window has no second one before its deadline")
+	doubt(0 < t.Threshold && t.Threshold < period, "AVeryAggressive", "raise expireAfter, add windows, or lower minRotationChances",
+		"ageThreshold %s is below the window period %s: every node is replaced in nearly every window", t.Threshold, period)
+	doubt(p.AgeThreshold > 0 && 1 <= t.Chances && t.Chances < p.Chances, "OverrideGBelowK", "lower ageThreshold or set it to auto",
+		"ageThreshold %s leaves floor((expireAfter %s - t_rot %s - %s) / window period %s) = %d whole window periods before the deadline, fewer than minRotationChances %d",
+		p.AgeThreshold, pool.ExpireAfter, t.TRot, p.AgeThreshold, period, t.Chances, p.Chances)
+	doubt(pool.GracePeriod == nil, "TGPUnset", "set terminationGracePeriod in the NodePool's template",
+		"terminationGracePeriod is not set: nothing bounds a drain, and it is counted as %s", unsetGracePeriod)
+	life := *pool.ExpireAfter + grace(pool.GracePeriod)
+	doubt(life > hardCap, "HardCapExceeded", "lower expireAfter or terminationGracePeriod",
+		"expireAfter %s + terminationGracePeriod %s = %s, beyond the %s after which EKS Auto Mode ends a node by force",
+		pool.ExpireAfter, grace(pool.GracePeriod), life, time.Duration(hardCap))
+	doubt(p.RetryBackoff < p.ReadyTimeout, "RetryBackoffShort", "set retryBackoff to readyTimeout or more",
+		"retryBackoff %s is below readyTimeout %s: a node is tried again sooner than an attempt takes to fail", p.RetryBackoff, p.ReadyTimeout)
+	if d := p.DrainEstimate; d != nil && pool.GracePeriod != nil {
+		doubt(*d > *pool.GracePeriod, "DrainEstimateAboveTGP", "lower drainEstimate",
+			"drainEstimate %s is above terminationGracePeriod %s, at which Karpenter ends the drain: it is taken as %s", d, pool.GracePeriod, pool.GracePeriod)
+	}
+	if d := p.ProvisioningEstimate; d != nil {
+		doubt(*d > p.ReadyTimeout, "ProvisioningEstimateAboveReadyTimeout", "lower provisioningEstimate or raise readyTimeout",
+			"provisioningEstimate %s is above readyTimeout %s, at which the attempt ends: it is taken as %s", d, p.ReadyTimeout, p.ReadyTimeout)
+	}
+	doubt(!slices.Contains(p.Required, corev1.LabelTopologyZone), "ZoneNotRequired", "add "+corev1.LabelTopologyZone+" to matchNodeRequirements.required",
+		"matchNodeRequirements.required is without %s: the replacement may come up in another zone than the volumes of the pods", corev1.LabelTopologyZone)
+	return fs
+}
+
+// shortLead says why a life is too short for what the policy promises, if it is (§3.2,
+// layer 3): no positive age threshold, or under an explicit one not a single whole period.
+func (p *Policy) shortLead(expireAfter *time.Duration, t Terms) string {
+	switch {
+	case !t.Expires:
+		return ""
+	case p.AgeThreshold == 0 && t.Threshold <= 0:
+		return fmt.Sprintf("expireAfter %s is not longer than %d x window period %s + t_rot %s", expireAfter, p.Chances, p.Measure.Period, t.TRot)
+	case p.AgeThreshold != 0 && t.Chances < 1:
+		return fmt.Sprintf("expireAfter %s - ageThreshold %s is shorter than one window period %s + t_rot %s", expireAfter, p.AgeThreshold, p.Measure.Period, t.TRot)
+	}
+	return ""
+}
+
+// shortLeads warns of every claim whose own terms leave too little lead. It is rotated at
+// the first opportunity there is, without a promise.
+func (s *Snapshot) shortLeads(p *Policy) []Warning {
+	var ws []Warning
+	for i := range s.NodeClaims {
+		c := &s.NodeClaims[i]
+		if why := p.shortLead(c.ExpireAfter, p.terms(c)); why != "" && c.Deleting.IsZero() {
+			ws = append(ws, Warning{On: c.Object, Code: "ShortLead", Message: fmt.Sprintf(
+				"%s: whether the node is rotated before its deadline %s is not sure; raise expireAfter in the NodePool's template, for its successors",
+				why, stamp(c.Created.Add(*c.ExpireAfter)))})
+		}
+	}
+	return ws
+}

@@ -1,0 +1,65 @@
+package rotation
+
+import "time"
+
+// Anchors are the NodeClaims that a NodePool is anchored on. What belongs to one of them is
+// not stale: its rotation is carried on, as after any crash.
+type Anchors map[string]bool
+
+// AnchorsOf collects the anchors of all pools.
+func AnchorsOf(pools []NodePool) Anchors {
+	a := Anchors{}
+	for i := range pools {
+		if name := pools[i].Annotations[AnnotationActive]; name != "" {
+			a[name] = true
+		}
+	}
+	return a
+}
+
+// Remains are objects of any pool that may carry marks of a rotation.
+type Remains struct {
+	NodePools    []NodePool
+	NodeClaims   []NodeClaim
+	Nodes        []Node
+	Placeholders []Placeholder
+}
+
+// Sweep returns the steps that take away what no anchored rotation owns (§5.3): each for
+// the version of the object that was read, and none that depends on another. No crash
+// leaves such marks behind; a person with kubectl or an older controller can.
+//
+// A claim that failed or expired keeps its annotations: they hold its backoff, or that it
+// is never to be chosen again.
+func Sweep(anchors Anchors, left Remains, now time.Time) []Step {
+	var steps []Step
+	for _, p := range left.Placeholders {
+		if !anchors[p.SurgeFor] {
+			steps = append(steps, Step{Act: ActDeletePlaceholder, On: p.Object, Facts: Facts{NodeClaim: p.SurgeFor}})
+		}
+	}
+	for _, n := range left.Nodes {
+		of := n.Annotations[AnnotationSurgeFor]
+		if st := release(n, of); len(st.Clear) > 0 && !anchors[of] && !anchors[n.Claim] {
+			steps = append(steps, st)
+		}
+	}
+	for i := range left.NodeClaims {
+		c := &left.NodeClaims[i]
+		inFlight := c.state() == StatePending || c.state() == StateDraining
+		if inFlight && !anchors[c.Name] && c.Deleting.IsZero() { // one that goes takes its state with it
+			steps = append(steps, Step{
+				Act: ActFailOrphan, On: c.Object,
+				Set:   map[string]string{AnnotationState: StateFailed, AnnotationFailedAt: stamp(now)},
+				Clear: present(c.Annotations, attemptSet...),
+				Facts: Facts{NodeClaim: c.Name, Node: c.NodeName, Outcome: Failure, Reason: "state " + c.state() + " without a rotation that owns it"},
+			})
+		}
+	}
+	for _, p := range left.NodePools {
+		if orphaned := present(p.Annotations, anchorSet...); p.Annotations[AnnotationActive] == "" && len(orphaned) > 0 {
+			steps = append(steps, Step{Act: ActClearOrphan, On: p.Object, Clear: orphaned})
+		}
+	}
+	return steps
+}
