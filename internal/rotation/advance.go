@@ -56,7 +56,7 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 	// An operator's freeze stops escalation alone: no placeholder, no drain (§3.1).
 	if g := s.freezeGate(now); g.Reason != "" {
 		d.Plan = s.recordSurgeClaim(d.Plan, c)
-		d.Reason, d.Detail, d.Warnings = g.Reason, g.Detail, g.Warn
+		d.Reason, d.Detail = g.Reason, g.Detail
 		d.Wake = earliest(d.Wake, g.Opens)
 		return d
 	}

@@ -45,13 +45,15 @@ type Gauges struct {
 	Conflict    bool
 	Census      Census
 	WindowOpen  bool
-	FreezeUntil time.Time // zero when not frozen, or when the freeze cannot be read
-	Retries     int
-	Period      time.Duration
-	Terms       Terms      // of the NodePool's template
-	Throughput  Throughput // of the template; zero for expireAfter Never
-	DrainStuck  bool       // a drain of ours is past its bound
-	ShortLead   int        // claims whose own terms leave too little lead
+	FreezeUntil time.Time // zero when not frozen
+
+	FreezeUnreadable bool // frozen until somebody corrects the annotation
+	Retries          int
+	Period           time.Duration
+	Terms            Terms      // of the NodePool's template
+	Throughput       Throughput // of the template; zero for expireAfter Never
+	DrainStuck       bool       // a drain of ours is past its bound
+	ShortLead        int        // claims whose own terms leave too little lead
 }
 
 // Decide returns what to write next for the pool, in the order of §5.2: what became of the
@@ -61,12 +63,15 @@ func Decide(s Snapshot, now time.Time) Decision {
 	if p := s.Governance.Policy; p != nil {
 		v := s.survey(p, now)
 		o, open := p.Windows.At(now)
-		until, _ := readStamp(s.NodePool.Annotations, AnnotationFreeze)
+		until, err := readStamp(s.NodePool.Annotations, AnnotationFreeze)
+		if err != nil { // told at once, not when a window opens
+			d.Warnings = append(d.Warnings, Warning{Code: "FreezeInvalid", Message: err.Error()})
+		}
 		if !now.Before(until) {
 			until = time.Time{}
 		}
 		d.Gauges = Gauges{
-			Governed: true, Census: v.census, WindowOpen: open, FreezeUntil: until, Retries: v.retries,
+			Governed: true, Census: v.census, WindowOpen: open, FreezeUntil: until, FreezeUnreadable: err != nil, Retries: v.retries,
 			DrainStuck: !d.Stuck.Since.IsZero(),
 			Period:     p.Measure.Period, Terms: p.Terms(s.NodePool.ExpireAfter, s.NodePool.GracePeriod),
 		}

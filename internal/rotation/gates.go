@@ -53,7 +53,7 @@ func (s *Snapshot) startGate(p *Policy, now time.Time) gate {
 func (s *Snapshot) freezeGate(now time.Time) gate {
 	until, err := readStamp(s.NodePool.Annotations, AnnotationFreeze)
 	if err != nil {
-		return gate{Reason: ReasonFrozen, Detail: err.Error(), Warn: []Warning{{Code: "FreezeInvalid", Message: err.Error()}}}
+		return gate{Reason: ReasonFrozen, Detail: err.Error()}
 	}
 	if now.Before(until) {
 		return gate{Reason: ReasonFrozen, Detail: "frozen until " + stamp(until), Opens: until}

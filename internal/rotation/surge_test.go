@@ -89,6 +89,9 @@ func TestOnlyAFitHostIsASurge(t *testing.T) {
 	if got, want := acts(w.decide().Plan), "deletePlaceholder createPlaceholder"; got != want {
 		t.Errorf("on the candidate's own node: %s, want %s", got, want)
 	}
+	if _, missing := w.surgeHost(w.claim("blue-a")); missing != "placeholder noderotation-surge-blue-a is on the candidate's own node node-a" {
+		t.Errorf("and if the time is over, the reason is %q", missing)
+	}
 	w = pendingRotation(t)
 	if got, want := acts(perform(t, w).Plan), "freezeNode recordDraining markDraining deletePlaceholder deleteNodeClaim"; got != want {
 		t.Errorf("on a fit host: %s, want %s", got, want)

@@ -174,7 +174,7 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 	if d.Active == "" {
 		now.answer = string(d.Reason)
 	}
-	if d.Reason == rotation.ReasonNoCandidate {
+	if d.Reason == rotation.ReasonNoCandidate || d.Reason == rotation.ReasonFrozen {
 		now.answer += " " + d.Detail
 	}
 	a.mu.Lock()

@@ -1,6 +1,8 @@
 package rotator
 
 import (
+	"math"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tasuki-io/tasuki/internal/rotation"
@@ -22,7 +24,7 @@ var gaugeHelp = map[string]string{
 	"in_backoff":             "NodeClaims past their threshold that only their retry backoff holds.",
 	"in_progress":            "1 while a rotation is under way.",
 	"window_active":          "1 while a maintenance window is open.",
-	"freeze_until_timestamp": "Unix seconds until which rotations are frozen, 0 when they are not.",
+	"freeze_until_timestamp": "Unix seconds until which rotations are frozen, 0 when they are not, +Inf for a freeze that cannot be read.",
 	"age_threshold_seconds":  "Age past which a NodeClaim of the pool's template is due; 0 for expireAfter Never.",
 	"rotation_chances":       "Whole window periods between the age threshold and the deadline; 0 for expireAfter Never.",
 	"window_period_seconds":  "Longest time from the start of one window occurrence to the next.",
@@ -73,6 +75,8 @@ func (m *metrics) set(pool string, d rotation.Decision) {
 	freeze := 0.0
 	if !g.FreezeUntil.IsZero() {
 		freeze = float64(g.FreezeUntil.Unix())
+	} else if g.FreezeUnreadable {
+		freeze = math.Inf(1)
 	}
 	for name, v := range map[string]float64{
 		"candidates":             float64(g.Census[rotation.Eligible]),
