@@ -66,7 +66,7 @@ type Surge struct {
 	ProvisioningEstimate *metav1.Duration `json:"provisioningEstimate,omitempty"`
 
 	// retryBackoff is how long a node waits after its first failed attempt. It doubles with
-	// every further failure, up to eight times, and never past the close of the window in
+	// every further failure, to at most eight times this, and never past the close of the window in
 	// which the failure happened as long as an earlier step of it fits.
 	//
 	// +optional
