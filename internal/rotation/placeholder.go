@@ -38,7 +38,7 @@ type PlaceholderSpec struct {
 	Limits      corev1.ResourceList // equal to Requests where the API server demands limits
 	Tolerations []corev1.Toleration
 	Required    []corev1.NodeSelectorRequirement
-	Preferred   []corev1.NodeSelectorRequirement // each a preference of its own
+	Preferred   []corev1.NodeSelectorRequirement // one preference per key; of two bounds, both
 
 	Sizing  Sizing
 	Clamps  []Clamp  // where Sizing has cut, by resource name

@@ -10,31 +10,57 @@ import (
 
 // replicate turns keys of matchNodeRequirements into node selector requirements that
 // bring the surge to a place like the candidate's (§3.7). For each key the Node's label
-// is the truth; a key that is no label falls back to the In values of the claim; a key
-// that neither knows is skipped. Values that the NodePool no longer permits are left out,
-// because no node of the pool could carry them; a key that loses all of them is returned
-// in dropped instead, for the caller to say so.
+// is the truth; a key that is no label falls back to the In values of the claim, and then to
+// its numeric bounds; a key that none of them knows is skipped. What the NodePool no longer
+// permits is left out, because no node of the pool could carry it; a key of which nothing is
+// left is returned in dropped instead, for the caller to say so.
 func replicate(keys []string, n Node, c *NodeClaim, pool NodePool) (kept []corev1.NodeSelectorRequirement, dropped []string) {
 	for _, key := range keys {
-		values := valuesOf(key, n, c)
-		if len(values) == 0 {
-			continue
-		}
-		permitted := slices.DeleteFunc(values, func(v string) bool { return !permits(pool.Requirements, key, v) })
-		if len(permitted) == 0 {
+		like, known := requirementsLike(key, n, c, pool)
+		if known && len(like) == 0 {
 			dropped = append(dropped, key)
-			continue
 		}
-		kept = append(kept, corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: permitted})
+		kept = append(kept, like...)
 	}
 	return kept, dropped
 }
 
-func valuesOf(key string, n Node, c *NodeClaim) []string {
+// requirementsLike says of one key what the replacement has to be like, and whether the
+// candidate says anything at all. What the pool excludes with NotIn is left to the pool.
+func requirementsLike(key string, n Node, c *NodeClaim, pool NodePool) (like []corev1.NodeSelectorRequirement, known bool) {
 	if v, ok := n.Labels[key]; ok {
-		return []string{v}
+		return oneOf(key, []string{v}, pool.Requirements), true
 	}
-	for _, r := range c.Requirements {
+	both := append(slices.Clone(c.Requirements), pool.Requirements...)
+	if values := valuesIn(key, c.Requirements); values != nil {
+		return oneOf(key, values, both), true
+	}
+	b, bounded := boundsOf(key, c.Requirements)
+	if !bounded {
+		return nil, false
+	}
+	if values := valuesIn(key, pool.Requirements); values != nil {
+		return oneOf(key, values, both), true
+	}
+	if !may(key, pool.Requirements) {
+		return nil, true
+	}
+	b.narrow(key, pool.Requirements)
+	return b.requirements(key), true
+}
+
+// oneOf asks for one of the values that the requirements permit, if there is any.
+func oneOf(key string, values []string, rs []Requirement) []corev1.NodeSelectorRequirement {
+	permitted := slices.DeleteFunc(values, func(v string) bool { return !permits(rs, key, v) })
+	if len(permitted) == 0 {
+		return nil
+	}
+	return []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: permitted}}
+}
+
+// valuesIn returns a sorted copy of the first list of values, nil if there is none.
+func valuesIn(key string, rs []Requirement) []string {
+	for _, r := range rs {
 		if r.Key == key && r.Operator == "In" {
 			values := slices.Clone(r.Values)
 			sort.Strings(values)
@@ -42,6 +68,11 @@ func valuesOf(key string, n Node, c *NodeClaim) []string {
 		}
 	}
 	return nil
+}
+
+// may reports whether a node may carry the key at all.
+func may(key string, rs []Requirement) bool {
+	return !slices.ContainsFunc(rs, func(r Requirement) bool { return r.Key == key && r.Operator == "DoesNotExist" })
 }
 
 // permits reports whether every requirement on the key accepts the value.
@@ -66,11 +97,8 @@ func (r Requirement) accepts(value string) bool {
 		return false
 	}
 	v, err := strconv.Atoi(value)
-	if err != nil || len(r.Values) != 1 {
-		return false
-	}
-	bound, err := strconv.Atoi(r.Values[0])
-	if err != nil {
+	bound, ok := r.bound()
+	if err != nil || !ok {
 		return false
 	}
 	switch r.Operator {

@@ -57,7 +57,12 @@ func affinity(spec *rotation.PlaceholderSpec) *corev1.Affinity {
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: spec.Required}},
 		}
 	}
-	for _, p := range spec.Preferred {
+	for i, p := range spec.Preferred {
+		if i > 0 && p.Key == spec.Preferred[i-1].Key { // two bounds of one preference
+			last := &a.PreferredDuringSchedulingIgnoredDuringExecution[len(a.PreferredDuringSchedulingIgnoredDuringExecution)-1]
+			last.Preference.MatchExpressions = append(last.Preference.MatchExpressions, p)
+			continue
+		}
 		a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution,
 			corev1.PreferredSchedulingTerm{
 				Weight:     100,

@@ -31,6 +31,28 @@ type knownPolicy struct {
 // govern picks the policy that rules a pool with these labels (§5.4): the one with the
 // most label constraints. Two that tie at the top are a conflict, and neither rules.
 func (ps *policies) govern(pool map[string]string, all []v1alpha1.RotationPolicy, now time.Time) rotation.Governance {
+	top := mostSpecific(pool, all)
+	switch len(top) {
+	case 0:
+		return rotation.Governance{}
+	case 1:
+		return rotation.Governance{Policy: ps.read(top[0], now)}
+	}
+	return rotation.Governance{Conflict: policyNames(top)}
+}
+
+func policyNames(ps []*v1alpha1.RotationPolicy) []string {
+	var names []string
+	for _, p := range ps {
+		names = append(names, p.Name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// mostSpecific returns the policies that select a pool with these labels by the most
+// constraints, in the order of all.
+func mostSpecific(pool map[string]string, all []v1alpha1.RotationPolicy) []*v1alpha1.RotationPolicy {
 	var top []*v1alpha1.RotationPolicy
 	best := -1
 	for i := range all {
@@ -46,18 +68,7 @@ func (ps *policies) govern(pool map[string]string, all []v1alpha1.RotationPolicy
 			top = append(top, p)
 		}
 	}
-	switch len(top) {
-	case 0:
-		return rotation.Governance{}
-	case 1:
-		return rotation.Governance{Policy: ps.read(top[0], now)}
-	}
-	var names []string
-	for _, p := range top {
-		names = append(names, p.Name)
-	}
-	sort.Strings(names)
-	return rotation.Governance{Conflict: names}
+	return top
 }
 
 func (ps *policies) read(p *v1alpha1.RotationPolicy, now time.Time) *rotation.Policy {

@@ -107,6 +107,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err := r.watch(mgr); err != nil {
 		return fmt.Errorf("set up the watches: %w", err)
 	}
+	if err := (&statusReconciler{Client: mgr.GetClient(), Now: time.Now, policies: r.policies}).watch(mgr); err != nil {
+		return fmt.Errorf("set up the policy status: %w", err)
+	}
 	if err := mgr.Add(&sweeper{Rotator: r, done: swept}); err != nil {
 		return fmt.Errorf("set up the sweep: %w", err)
 	}

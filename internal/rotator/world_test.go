@@ -30,7 +30,7 @@ func apiServer(hooks interceptor.Funcs, objects ...client.Object) client.WithWat
 		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
 			return []string{o.(*corev1.Pod).Spec.NodeName}
 		}).
-		WithInterceptorFuncs(hooks).WithObjects(objects...).Build()
+		WithInterceptorFuncs(hooks).WithStatusSubresource(&v1alpha1.RotationPolicy{}).WithObjects(objects...).Build()
 }
 
 // spoken records the Events of a test.
