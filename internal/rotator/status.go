@@ -127,11 +127,7 @@ func (r *statusReconciler) watch(mgr ctrl.Manager) error {
 		Named("policy-status").
 		For(&v1alpha1.RotationPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.RotationPolicy{}, everyPolicy, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&karpv1.NodePool{}, everyPolicy, builder.WithPredicates(changed(func(o client.Object) any {
-			p, ok := o.(*karpv1.NodePool)
-			if !ok {
-				return o
-			}
+		Watches(&karpv1.NodePool{}, everyPolicy, builder.WithPredicates(changed(func(p *karpv1.NodePool) any {
 			v := nodePoolFrom(p)
 			return []any{p.Labels, p.Annotations[rotation.AnnotationActive], v.ExpireAfter, v.GracePeriod}
 		}))).
