@@ -216,6 +216,9 @@ func (s *Snapshot) rollback(p *Policy, c *NodeClaim, now time.Time) Decision {
 	if host {
 		reason = "the surge was not accepted in time"
 	}
+	if s.Placeholder == nil && s.Trouble != "" {
+		reason = s.Trouble
+	}
 	if g := s.freezeGate(now); g.Reason != "" && (host || s.Placeholder == nil) {
 		reason = g.Detail // it alone was in the way
 	}

@@ -43,6 +43,7 @@ type Warning struct {
 type Gauges struct {
 	Governed    bool
 	Conflict    bool
+	InProgress  bool // the pool is anchored
 	Census      Census
 	WindowOpen  bool
 	FreezeUntil time.Time // zero when not frozen
@@ -71,7 +72,7 @@ func Decide(s Snapshot, now time.Time) Decision {
 			until = time.Time{}
 		}
 		d.Gauges = Gauges{
-			Governed: true, Census: v.census, WindowOpen: open, FreezeUntil: until, FreezeUnreadable: err != nil, Retries: v.retries,
+			Governed: true, InProgress: s.NodePool.Annotations[AnnotationActive] != "", Census: v.census, WindowOpen: open, FreezeUntil: until, FreezeUnreadable: err != nil, Retries: v.retries,
 			DrainStuck: !d.Stuck.Since.IsZero(),
 			Period:     p.Measure.Period, Terms: p.Terms(s.NodePool.ExpireAfter, s.NodePool.GracePeriod),
 		}
@@ -104,6 +105,9 @@ func Decide(s Snapshot, now time.Time) Decision {
 
 func (s *Snapshot) decide(now time.Time) Decision {
 	active := s.NodePool.Annotations[AnnotationActive]
+	if strays := s.strays(now); len(strays) > 0 {
+		return Decision{Active: active, Reason: ReasonSweeping, Plan: strays}
+	}
 	p := s.Governance.Policy
 	if p == nil {
 		return s.ungoverned(active)

@@ -228,6 +228,10 @@ func (w *world) breaks(st Step) string {
 		return w.breaksOnWindow(st)
 	}
 	if active == "" || st.Facts.NodeClaim != active {
+		switch st.Act { // what no anchor owns is swept
+		case ActFailOrphan, ActClearOrphan, ActReleaseNode, ActDeletePlaceholder:
+			return ""
+		}
 		return fmt.Sprintf("it is for %q, but the anchor says %q", st.Facts.NodeClaim, active)
 	}
 	switch c := w.claim(active); st.Act {

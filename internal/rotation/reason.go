@@ -20,6 +20,9 @@ const (
 	ReasonInsufficientHeadroom Reason = "insufficientHeadroom"
 )
 
+// What a pass does before it decides anything.
+const ReasonSweeping Reason = "sweeping" // marks that no rotation owns are taken away
+
 // What a rotation under way waits for.
 const (
 	ReasonAwaitingSurge Reason = "awaitingSurge" // the placeholder is not yet running on a fit host

@@ -21,6 +21,12 @@ type Snapshot struct {
 	// Placeholder is the placeholder pod of the anchored rotation, nil when there is none.
 	Placeholder *Placeholder
 
+	// Strays are the other placeholders of the pool: none that the anchor owns.
+	Strays []Placeholder
+
+	// Trouble is why the last write for the pool failed, for people.
+	Trouble string
+
 	// Pods holds the pods bound to the nodes that Focus names. A node that is absent
 	// here reads as empty, so a snapshot without pods may only be used to find out
 	// whether there is something to decide at all.

@@ -58,6 +58,17 @@ func (s *Snapshot) surgePath(host Node, start time.Time) string {
 	return PathAbsorbed
 }
 
+// unproven names a claim that was born within the attempt and has a Node that the
+// placeholder never reached: it may be the surge, and nothing proves it.
+func (s *Snapshot) unproven(c *NodeClaim, start time.Time) string {
+	for i := range s.NodeClaims {
+		if o := &s.NodeClaims[i]; o.Name != c.Name && o.bornWithin(start) && o.Deleting.IsZero() {
+			return fmt.Sprintf("NodeClaim %s was created in the attempt, but its placeholder never came to node %s: it is left to Karpenter", o.Name, o.NodeName)
+		}
+	}
+	return ""
+}
+
 // boundClaim is the NodeClaim under the node that the placeholder is bound to: the surge
 // claim that the attempt has induced or been absorbed by.
 func (s *Snapshot) boundClaim(c *NodeClaim) *NodeClaim {
@@ -96,7 +107,7 @@ func (s *Snapshot) reapable(c *NodeClaim) (claim *NodeClaim, why string) {
 			return nil, fmt.Sprintf("%d NodeClaims without a Node were created since %s, and none is proven to be the surge: they are left to Karpenter", len(fits), stamp(start))
 		}
 		if len(fits) == 0 {
-			return nil, ""
+			return nil, s.unproven(c, start)
 		}
 		return fits[0], ""
 	}

@@ -180,7 +180,8 @@ func TestReapOnlyWhatIsProvenOurs(t *testing.T) {
 			unregistered(w, "blue-d", 0)
 			w.remove("blue-d")
 		}, "blue-c", ""},
-		{"none", func(w *world) { w.Placeholder = nil }, "", ""},
+		{"none that is proven", func(w *world) { w.Placeholder = nil }, "", "NodeClaim blue-b was created in the attempt, but its placeholder never came to node node-b: it is left to Karpenter"},
+		{"none", func(w *world) { w.Placeholder = nil; w.remove("blue-b") }, "", ""},
 		{"another than the recorded one, which is gone", func(w *world) {
 			record(w, "blue-z")
 			w.Placeholder = nil
@@ -199,7 +200,7 @@ func TestReapOnlyWhatIsProvenOurs(t *testing.T) {
 			w.Placeholder = nil
 			w.claim("blue-a").Created = w.now
 		}, "", ""},
-		{"the candidate under its own placeholder", func(w *world) { w.bind("node-a", corev1.PodRunning) }, "", ""},
+		{"the candidate under its own placeholder", func(w *world) { w.bind("node-a", corev1.PodRunning) }, "", "NodeClaim blue-b was created in the attempt, but its placeholder never came to node node-b: it is left to Karpenter"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := pendingRotation(t)
@@ -359,4 +360,18 @@ func TestR14TheReportedRetryIsTheRealOne(t *testing.T) {
 	if d := w.decide(); d.Active != "blue-a" {
 		t.Errorf("at that instant: %s", d.Reason)
 	}
+}
+
+func TestAFailureSaysWhyThePlaceholderCouldNotBeCreated(t *testing.T) {
+	w := pendingRotation(t)
+	w.Placeholder = nil
+	w.now = w.now.Add(time.Hour)
+	s := w.view()
+	s.Trouble = "exceeded quota: pods"
+	for _, st := range Decide(s, w.now).Plan {
+		if st.Act == ActMarkFailed && st.Facts.Reason == s.Trouble {
+			return
+		}
+	}
+	t.Errorf("no failure for the reason %q in %q", s.Trouble, acts(Decide(s, w.now).Plan))
 }

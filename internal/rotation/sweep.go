@@ -1,6 +1,10 @@
 package rotation
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // Anchors are the NodeClaims that a NodePool is anchored on. What belongs to one of them is
 // not stale: its rotation is carried on, as after any crash.
@@ -23,6 +27,23 @@ type Remains struct {
 	NodeClaims   []NodeClaim
 	Nodes        []Node
 	Placeholders []Placeholder
+}
+
+// strays are the steps that sweep this one pool. They come before anything else, on every
+// pass: a mark is always written after the anchor that owns it, so one without an anchor is
+// what a person, a leader that woke up late, or a lost annotation has left behind. A
+// placeholder that is on its way out already is not waited for.
+func (s *Snapshot) strays(now time.Time) []Step {
+	left := Remains{NodePools: []NodePool{s.NodePool}, NodeClaims: s.NodeClaims}
+	for _, p := range s.Strays {
+		if !p.Deleting {
+			left.Placeholders = append(left.Placeholders, p)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
+		left.Nodes = append(left.Nodes, s.Nodes[name])
+	}
+	return Sweep(AnchorsOf(left.NodePools), left, now)
 }
 
 // Sweep returns the steps that take away what no anchored rotation owns (§5.3): each for

@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -72,5 +73,22 @@ func TestTheSweepTakesOnlyWhatNoAnchorOwns(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A leader that was paused creates a placeholder for a rotation that has ended meanwhile.
+func TestAStrayPlaceholderGoesBeforeAnythingIsDecided(t *testing.T) {
+	w := newWorld(time.Now())
+	w.NodePool.Name = "blue"
+	stray := Placeholder{Object: Object{Kind: KindPlaceholder, Name: "noderotation-surge-old", UID: "u"}, SurgeFor: "old"}
+	s := w.view()
+	s.Strays = []Placeholder{stray}
+	d := Decide(s, w.now)
+	if d.Reason != ReasonSweeping || acts(d.Plan) != string(ActDeletePlaceholder) || d.Plan[0].On != stray.Object {
+		t.Errorf("%s: %q, want the stray deleted", d.Reason, acts(d.Plan))
+	}
+	s.Strays[0].Deleting = true
+	if d := Decide(s, w.now); d.Reason == ReasonSweeping {
+		t.Errorf("it waits for a stray that somebody's finalizer holds: %q", acts(d.Plan))
 	}
 }

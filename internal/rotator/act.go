@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,7 +26,8 @@ var errRefused = errors.New("refused")
 var errNotYet = errors.New("not yet")
 
 // act performs the steps in order and hands each durable one to done before it tries the
-// next. It stops at the first step that is refused or fails.
+// next. It stops at the first step that is refused or fails. A step in hand when ctx ends is
+// finished and announced; no other is begun.
 func (r *Rotator) act(ctx context.Context, plan []rotation.Step, done func(rotation.Step)) error {
 	written := map[rotation.Object]string{} // what a step of this plan has already moved on
 	for _, step := range plan {
@@ -33,7 +35,10 @@ func (r *Rotator) act(ctx context.Context, plan []rotation.Step, done func(rotat
 		if v, ok := written[seen]; ok {
 			step.On.Version = v
 		}
-		version, err := r.write(ctx, step)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		version, err := r.finish(ctx, step)
 		if err != nil {
 			return fmt.Errorf("%s %s %s: %w", step.Act, step.On.Kind, step.On.Name, refusal(err))
 		}
@@ -48,6 +53,15 @@ func refusal(err error) error {
 		return errors.Join(errRefused, err)
 	}
 	return err
+}
+
+// stepTimeout bounds one step.
+const stepTimeout = 15 * time.Second
+
+func (r *Rotator) finish(ctx context.Context, step rotation.Step) (string, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTimeout)
+	defer cancel()
+	return r.write(ctx, step)
 }
 
 // write performs one step and returns the version of the object that it left behind.
@@ -74,12 +88,19 @@ func (r *Rotator) write(ctx context.Context, step rotation.Step) (string, error)
 }
 
 // deletePlaceholder deletes the pod at once and then sees for itself that it is gone:
-// what follows in a plan counts on its room being free.
+// what follows in a plan counts on its room being free. One that somebody's finalizer holds
+// is not deleted again.
 func (r *Rotator) deletePlaceholder(ctx context.Context, on rotation.Object) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: on.Name}}
-	err := r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: (*types.UID)(&on.UID)})
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 	if client.IgnoreNotFound(err) != nil {
 		return err
+	}
+	if err == nil && pod.DeletionTimestamp == nil {
+		err := r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: (*types.UID)(&on.UID)})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
 	}
 	err = r.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 	switch {

@@ -107,6 +107,8 @@ func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata
 			fmt.Sprintf("The maintenance window seen open at %s has closed without a rotation: %d NodeClaims are eligible, %d in backoff", opened, f.Eligible, f.InBackoff))
 	case rotation.ActReleaseAnchor:
 		a.ended(ctx, pool, f)
+	case rotation.ActFailOrphan, rotation.ActClearOrphan:
+		a.swept(ctx, pool.Name, st)
 	}
 }
 
@@ -194,7 +196,9 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 	if now.answer != "" && now.answer != last.answer {
 		l.Info("no rotation candidate", "reason", string(d.Reason), "detail", d.Detail)
 	}
-	if now.waiting != (rotation.Waiting{}) && now.waiting != last.waiting {
+	// Its message counts nodes of the whole cluster and changes with any of them: it is told
+	// once, and its reason when that changes.
+	if now.waiting != (rotation.Waiting{}) && now.waiting.Reason != last.waiting.Reason {
 		l.Info("surge placeholder is not schedulable", "nodeclaim", d.Active, "reason", now.waiting.Reason, "detail", now.waiting.Message)
 	}
 	if now.stuck != (rotation.Stuck{}) && now.stuck != last.stuck {

@@ -3,6 +3,7 @@ package rotator
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
@@ -63,7 +64,7 @@ func eventName(object string, at time.Time) string {
 func shorten(note string) string {
 	const longest = 1024
 	if len(note) > longest {
-		return note[:longest-3] + "..."
+		return strings.ToValidUTF8(note[:longest-3], "") + "..."
 	}
 	return note
 }

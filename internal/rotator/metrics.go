@@ -81,7 +81,7 @@ func (m *metrics) set(pool string, d rotation.Decision) {
 	for name, v := range map[string]float64{
 		"candidates":             float64(g.Census[rotation.Eligible]),
 		"in_backoff":             float64(g.Census[rotation.Backoff]),
-		"in_progress":            number(d.Active != ""),
+		"in_progress":            number(g.InProgress),
 		"window_active":          number(g.WindowOpen),
 		"freeze_until_timestamp": freeze,
 		"age_threshold_seconds":  g.Terms.Threshold.Seconds(),

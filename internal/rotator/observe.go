@@ -17,23 +17,7 @@ import (
 // observe reads one pool and what belongs to it into a snapshot. It returns nil when the
 // pool is gone. With pods it also reads the pods of the nodes that the decision looks at.
 func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, now time.Time, pods bool) (*rotation.Snapshot, error) {
-	var pool karpv1.NodePool
-	if err := from.Get(ctx, client.ObjectKey{Name: name}, &pool); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("read NodePool %s: %w", name, err)
-	}
-	var policies v1alpha1.RotationPolicyList
-	if err := from.List(ctx, &policies); err != nil {
-		return nil, fmt.Errorf("list RotationPolicies: %w", err)
-	}
-	s := &rotation.Snapshot{
-		NodePool:   nodePoolFrom(&pool),
-		Governance: r.policies.govern(pool.Labels, policies.Items, now),
-		Nodes:      map[string]rotation.Node{},
-		Pods:       map[string][]*corev1.Pod{},
-	}
+	s := &rotation.Snapshot{Nodes: map[string]rotation.Node{}, Pods: map[string][]*corev1.Pod{}}
 	ofPool := client.MatchingLabels{karpv1.NodePoolLabelKey: name}
 
 	var claims karpv1.NodeClaimList
@@ -51,14 +35,35 @@ func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, 
 		n := nodeFrom(&nodes.Items[i])
 		s.Nodes[n.Name] = n
 	}
-	if active := s.NodePool.Annotations[rotation.AnnotationActive]; active != "" {
-		key := client.ObjectKey{Namespace: r.Namespace, Name: rotation.PlaceholderName(active)}
-		var pod corev1.Pod
-		if err := from.Get(ctx, key, &pod); client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("read placeholder %s: %w", key, err)
-		} else if err == nil {
-			p := placeholderFrom(&pod)
+	var placeholders corev1.PodList
+	if err := from.List(ctx, &placeholders, client.InNamespace(r.Namespace), client.MatchingLabels{rotation.LabelPlaceholder: "true"}); err != nil {
+		return nil, fmt.Errorf("list placeholders in namespace %s: %w", r.Namespace, err)
+	}
+	var policies v1alpha1.RotationPolicyList
+	if err := from.List(ctx, &policies); err != nil {
+		return nil, fmt.Errorf("list RotationPolicies: %w", err)
+	}
+	// The pool comes last. A mark is always written after the anchor that owns it, so the
+	// anchor of every mark read above is in what is read now, unless its rotation has ended.
+	var pool karpv1.NodePool
+	if err := from.Get(ctx, client.ObjectKey{Name: name}, &pool); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read NodePool %s: %w", name, err)
+	}
+	s.NodePool = nodePoolFrom(&pool)
+	s.Governance = r.policies.govern(pool.Labels, policies.Items, now)
+	active := s.NodePool.Annotations[rotation.AnnotationActive]
+	for i := range placeholders.Items {
+		pod := &placeholders.Items[i]
+		if pod.Spec.NodeSelector[karpv1.NodePoolLabelKey] != name {
+			continue
+		}
+		if p := placeholderFrom(pod); active != "" && p.Name == rotation.PlaceholderName(active) {
 			s.Placeholder = &p
+		} else {
+			s.Strays = append(s.Strays, p)
 		}
 	}
 	if !pods {

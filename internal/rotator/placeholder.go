@@ -3,6 +3,7 @@ package rotator
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/tasuki-io/tasuki/internal/rotation"
@@ -13,7 +14,7 @@ import (
 func (r *Rotator) placeholderPod(spec *rotation.PlaceholderSpec) *corev1.Pod {
 	yes, no, nobody, atOnce := true, false, int64(65535), int64(0)
 	never := corev1.PreemptNever
-	return &corev1.Pod{
+	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   r.Namespace,
 			Name:        spec.Name,
@@ -45,6 +46,12 @@ func (r *Rotator) placeholderPod(spec *rotation.PlaceholderSpec) *corev1.Pod {
 			}},
 		},
 	}
+	if spec.For.UID != "" { // it goes with the NodeClaim, should nobody else take it away
+		pod.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: kinds[spec.For.Kind].GroupVersion().String(), Kind: string(spec.For.Kind), Name: spec.For.Name, UID: types.UID(spec.For.UID),
+		}}
+	}
+	return pod
 }
 
 func affinity(spec *rotation.PlaceholderSpec) *corev1.Affinity {

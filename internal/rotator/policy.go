@@ -2,6 +2,7 @@ package rotator
 
 import (
 	"fmt"
+	"maps"
 	"sort"
 	"sync"
 	"time"
@@ -28,9 +29,24 @@ type knownPolicy struct {
 	policy     *rotation.Policy
 }
 
+// prune forgets the policies that are gone.
+func (ps *policies) prune(all []v1alpha1.RotationPolicy) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if len(ps.known) <= len(all) {
+		return
+	}
+	there := map[types.UID]bool{}
+	for i := range all {
+		there[all[i].UID] = true
+	}
+	maps.DeleteFunc(ps.known, func(uid types.UID, _ knownPolicy) bool { return !there[uid] })
+}
+
 // govern picks the policy that rules a pool with these labels (§5.4): the one with the
 // most label constraints. Two that tie at the top are a conflict, and neither rules.
 func (ps *policies) govern(pool map[string]string, all []v1alpha1.RotationPolicy, now time.Time) rotation.Governance {
+	ps.prune(all)
 	top := mostSpecific(pool, all)
 	switch len(top) {
 	case 0:

@@ -3,6 +3,7 @@ package rotator
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,8 @@ const (
 	shortBackstop = 30 * time.Second
 	// again is the pause before the pool is looked at anew after a plan, done or refused.
 	again = 100 * time.Millisecond
-	// later is the pause while an object that was deleted is still there.
-	later = time.Second
+	// later is the pause while an object that was deleted is still there; its end is an event.
+	later = shortBackstop
 )
 
 // Rotator reconciles NodePools, one pass per call, none of which blocks (§5.2).
@@ -38,6 +39,7 @@ type Rotator struct {
 	swept    <-chan struct{} // closed once the sweep is done; nil does not wait
 	policies *policies
 	announce *announcer
+	troubles troubles
 }
 
 // Reconcile makes one pass over the pool.
@@ -63,6 +65,7 @@ func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		r.announce.answer(ctx, poolRef(s), d)
 		return sleep(d, now), nil
 	}
+	r.announce.metrics.set(req.Name, d)
 	return r.pass(ctx, req.Name) // to act, or to see which pods a drain hangs on
 }
 
@@ -76,6 +79,7 @@ func (r *Rotator) pass(ctx context.Context, name string) (reconcile.Result, erro
 	if s == nil { // the cache will hear of it
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
+	s.Trouble = r.troubles.of(name)
 	d := rotation.Decide(*s, now)
 	pool := poolRef(s)
 	if len(d.Plan) == 0 {
@@ -83,6 +87,7 @@ func (r *Rotator) pass(ctx context.Context, name string) (reconcile.Result, erro
 		return sleep(d, now), nil
 	}
 	err = r.act(ctx, d.Plan, func(st rotation.Step) { r.announce.step(ctx, pool, st) })
+	r.troubles.note(name, err)
 	switch {
 	case errors.Is(err, errRefused):
 		log.FromContext(ctx).V(1).Info("plan refused, deciding anew", "because", err.Error())
@@ -109,3 +114,22 @@ func sleep(d rotation.Decision, now time.Time) reconcile.Result {
 }
 
 func poolRef(s *rotation.Snapshot) *metav1.PartialObjectMetadata { return claimRef(s.NodePool.Object) }
+
+// troubles remembers why the last plan of a pool failed, so that the end of the attempt can
+// say it. It is for people alone: nothing is decided by it, and a restart forgets it.
+type troubles struct{ byPool sync.Map }
+
+func (t *troubles) note(pool string, err error) {
+	switch {
+	case err == nil:
+		t.byPool.Delete(pool)
+	case !errors.Is(err, errRefused) && !errors.Is(err, errNotYet):
+		t.byPool.Store(pool, err.Error())
+	}
+}
+
+func (t *troubles) of(pool string) string {
+	v, _ := t.byPool.Load(pool)
+	text, _ := v.(string)
+	return text
+}

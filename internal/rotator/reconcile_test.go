@@ -11,9 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/tasuki-io/tasuki/internal/rotation"
@@ -237,5 +240,83 @@ func TestAPoolThatIsGoneLosesItsGauges(t *testing.T) {
 	pass(t, r)
 	if n := testutil.CollectAndCount(r.announce.metrics.gauges["candidates"]); n != 0 {
 		t.Errorf("%d series of a pool that is gone", n)
+	}
+}
+
+// A leader that was paused in the middle of a plan created this placeholder after the next
+// leader had ended the rotation.
+func TestAStrayPlaceholderOfThePoolIsDeleted(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	resting := pool(map[string]string{rotation.AnnotationLastRotation: now.Format(time.RFC3339)})
+	live := apiServer(w.hooks(), web(), resting, claim("b", time.Minute, nil), node("b", nil), placeholderOn(""))
+	pass(t, newRotator(live, live, s))
+	if diff := cmp.Diff([]string{"delete noderotation-surge-a"}, w.made); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPlaceholderOfAnotherPoolIsLeftAlone(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	other := placeholderOn("")
+	other.Spec.NodeSelector[karpv1.NodePoolLabelKey] = "api"
+	live := apiServer(w.hooks(), web(), pool(nil), claim("b", time.Minute, nil), node("b", nil), other)
+	pass(t, newRotator(live, live, s))
+	if len(w.made) != 0 {
+		t.Errorf("wrote %q", w.made)
+	}
+}
+
+func TestThePlaceholderBelongsToItsNodeClaim(t *testing.T) {
+	live := apiServer(interceptor.Funcs{}, web(), pool(nil), claim("a", 300*time.Hour, nil), node("a", nil))
+	pass(t, newRotator(live, live, &spoken{}))
+	var p corev1.Pod
+	if err := live.Get(t.Context(), client.ObjectKey{Namespace: "node-rotation-system", Name: "noderotation-surge-a"}, &p); err != nil {
+		t.Fatal(err)
+	}
+	want := []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: "a", UID: "a"}}
+	if diff := cmp.Diff(want, p.OwnerReferences); diff != "" {
+		t.Errorf("owners (-want +got):\n%s", diff)
+	}
+}
+
+// SIGTERM arrives while a write is on its way: that step is finished and announced, and the
+// next one is left to the next leader.
+func TestAStepInHandIsFinishedAndAnnounced(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w, s := &writes{}, &spoken{}
+	w.fail = func(string, client.Object) error { cancel(); return nil }
+	live := apiServer(w.hooks(), web(), pool(nil), claim("a", 300*time.Hour, nil), node("a", nil))
+	_, err := newRotator(live, live, s).Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Name: "web"}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the end of the context", err)
+	}
+	if diff := cmp.Diff([]string{"patch web"}, w.made); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if len(s.events) != 1 {
+		t.Errorf("announced %q, want the start", s.events)
+	}
+}
+
+// The quota of the namespace forbids the placeholder. The attempt ends in time, and its end
+// says why it failed rather than that there is no placeholder.
+func TestAPlaceholderThatCannotBeCreatedIsTheReasonOfTheFailure(t *testing.T) {
+	s := &spoken{}
+	w := &writes{fail: func(verb string, _ client.Object) error {
+		if verb == "create" {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("exceeded quota: pods"))
+		}
+		return nil
+	}}
+	live := apiServer(w.hooks(), web(), pool(nil), claim("a", 300*time.Hour, nil), node("a", nil))
+	r := newRotator(live, live, s)
+	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "web"}}); err == nil {
+		t.Fatal("no error although the placeholder was refused")
+	}
+	r.Now = func() time.Time { return now.Add(16 * time.Minute) }
+	pass(t, r)
+	last := s.events[len(s.events)-1]
+	if !strings.HasPrefix(last, "Warning RotationFailed a") || !strings.Contains(last, "exceeded quota: pods") {
+		t.Errorf("the last Event is %q, want a failure that quotes the quota", last)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -68,6 +69,18 @@ func Scheme() *runtime.Scheme {
 // the lease back.
 func Run(ctx context.Context, config *rest.Config, o Options) error {
 	scheme := Scheme()
+	// The manager does not wait for an API server that is not up yet; preflight does.
+	direct, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("set up the client: %w", err)
+	}
+	r := &Rotator{
+		Client: direct, Live: direct, Now: time.Now, policies: &policies{},
+		Namespace: o.Namespace, PlaceholderImage: o.PlaceholderImage, PlaceholderPriorityClass: o.PlaceholderPriorityClass,
+	}
+	if err := r.preflight(ctx); err != nil {
+		return err
+	}
 	lock, err := leaderLock(config, o.Namespace)
 	if err != nil {
 		return err
@@ -90,20 +103,8 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return fmt.Errorf("name this instance in Events: %w", err)
 	}
 	swept := make(chan struct{})
-	r := &Rotator{
-		swept:                    swept,
-		Client:                   mgr.GetClient(),
-		Live:                     mgr.GetAPIReader(),
-		Namespace:                o.Namespace,
-		PlaceholderImage:         o.PlaceholderImage,
-		PlaceholderPriorityClass: o.PlaceholderPriorityClass,
-		Now:                      time.Now,
-		policies:                 &policies{},
-		announce:                 newAnnouncer(eventWriter{mgr.GetClient(), host}, newMetrics(ctrlmetrics.Registry)),
-	}
-	if err := r.preflight(ctx); err != nil {
-		return err
-	}
+	r.swept, r.Client, r.Live = swept, mgr.GetClient(), mgr.GetAPIReader()
+	r.announce = newAnnouncer(eventWriter{mgr.GetClient(), host}, newMetrics(ctrlmetrics.Registry))
 	if err := r.watch(mgr); err != nil {
 		return fmt.Errorf("set up the watches: %w", err)
 	}
@@ -196,7 +197,11 @@ func (r *Rotator) watch(mgr ctrl.Manager) error {
 			}
 			return mgr.GetLogger().WithValues("nodepool", req.Name)
 		}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			// What fails is tried again within the short backstop, lest readyTimeout pass unseen.
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](again, shortBackstop),
+		}).
 		Complete(r)
 }
 
