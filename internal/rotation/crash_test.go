@@ -125,6 +125,13 @@ func TestTheRotationTakesTwelveWrites(t *testing.T) {
 	for _, st := range w.receipts {
 		got = append(got, fmt.Sprintf("%s %s/%s", st.Act, st.On.Kind, st.On.Name))
 	}
+	w.now, w.receipts = date(t, "2026-06-10T06:00:00Z"), nil
+	if err := w.run(func([]Step) int { return -1 }); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.receipts) != 1 || w.receipts[0].Act != ActSettleWindow {
+		t.Errorf("after the window: %v, want one write that clears its stamp", w.receipts)
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -58,7 +58,8 @@ type Gauges struct {
 }
 
 // Decide returns what to write next for the pool, in the order of §5.2: what became of the
-// last window; a rotation under way is carried on before anything else is asked; then the gates; then a candidate.
+// last window; then a rotation under way, which is carried on before anything else is asked;
+// then the gates; then a candidate.
 func Decide(s Snapshot, now time.Time) Decision {
 	d := s.decide(now)
 	if p := s.Governance.Policy; p != nil {
@@ -82,11 +83,8 @@ func Decide(s Snapshot, now time.Time) Decision {
 		if open {
 			d.Wake = earliest(d.Wake, o.End)
 		}
-		if edge, due := s.windowEdge(p, v, now); due {
-			d.Plan = withEdge(edge, d.Plan)
-		} else if open && !o.End.IsZero() {
-			d.Wake = earliest(d.Wake, earliest(v.next, until)) // when it may begin to matter
-		}
+		edge, next := s.windowEdge(p, v, now)
+		d.Plan, d.Wake = withEdge(edge, d.Plan), earliest(d.Wake, next)
 		d.Warnings = append(d.Warnings, v.warn...)
 		if p.Invalid != "" { // findings about what is left of it would mislead
 			d.Warnings = append(d.Warnings, Warning{Code: "PolicyInvalid", Message: p.Invalid})

@@ -10,39 +10,43 @@ import "time"
 // something to rotate and no freeze on it. Without that it could only end well, and a pool at
 // rest is not written to. One that does not close is never judged.
 //
-// It returns the step to take, if there is one; the write that clears the stamp is what
-// claims the verdict.
-func (s *Snapshot) windowEdge(p *Policy, v survey, now time.Time) (Step, bool) {
+// It returns the step to take, or else the instant at which there may come to be one. The
+// write that clears the stamp is what claims the verdict.
+func (s *Snapshot) windowEdge(p *Policy, v survey, now time.Time) (edge Step, next time.Time) {
 	opened, err := readStamp(s.NodePool.Annotations, AnnotationWindowOpened)
 	seen := err != nil || !opened.IsZero()
 	waiting := v.census[Eligible] + v.census[Backoff]
-	frozen := s.freezeGate(now).Reason != ""
+	freeze := s.freezeGate(now)
 	o, open := p.Windows.At(now)
 	switch {
 	case p.Invalid != "": // some of its windows are not known
-		return Step{}, false
+		return Step{}, time.Time{}
+	case open && (o.End.IsZero() || seen && err == nil), !open && !seen:
+		return Step{}, time.Time{}
+	case open && waiting == 0:
+		return Step{}, v.next
+	case open && freeze.Reason != "":
+		return Step{}, freeze.Opens
 	case open:
-		if o.End.IsZero() || waiting == 0 || frozen || seen && err == nil {
-			return Step{}, false
-		}
-		return Step{Act: ActStampWindow, On: s.NodePool.Object, Set: map[string]string{AnnotationWindowOpened: stamp(now)}}, true
-	case !seen:
-		return Step{}, false
+		return Step{Act: ActStampWindow, On: s.NodePool.Object, Set: map[string]string{AnnotationWindowOpened: stamp(now)}}, time.Time{}
 	case err == nil && s.NodePool.Annotations[AnnotationActive] != "":
-		return Step{}, false // it may still succeed
+		return Step{}, time.Time{} // it may still succeed
 	}
 	done := Step{Act: ActSettleWindow, On: s.NodePool.Object, Clear: []string{AnnotationWindowOpened}}
 	last, _ := readStamp(s.NodePool.Annotations, AnnotationLastRotation)
-	if err == nil && waiting > 0 && !frozen && last.Before(opened) {
+	if err == nil && waiting > 0 && freeze.Reason == "" && last.Before(opened) {
 		done.Act = ActMissWindow
 		done.Facts = Facts{WindowOpened: opened, Eligible: v.census[Eligible], InBackoff: v.census[Backoff]}
 	}
-	return done, true
+	return done, time.Time{}
 }
 
-// withEdge puts the verdict in front of the plan. A stamp rides along with the anchor where
+// withEdge puts the verdict, if there is one, in front of the plan. A stamp rides along with the anchor where
 // one is claimed, and costs no write of its own.
 func withEdge(edge Step, plan []Step) []Step {
+	if edge.Act == "" {
+		return plan
+	}
 	if edge.Act == ActStampWindow && len(plan) > 0 && plan[0].Act == ActClaimAnchor {
 		plan[0].Set[AnnotationWindowOpened] = edge.Set[AnnotationWindowOpened]
 		return plan

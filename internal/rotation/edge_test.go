@@ -49,9 +49,9 @@ func TestTheVerdictOnAWindow(t *testing.T) {
 			if tt.edit != nil {
 				tt.edit(p)
 			}
-			st, due := s.windowEdge(p, survey{census: tt.waiting}, date(t, tt.now))
-			if due != (tt.want != "") || st.Act != tt.want {
-				t.Fatalf("%t, %s; want %q", due, st, tt.want)
+			st, _ := s.windowEdge(p, survey{census: tt.waiting}, date(t, tt.now))
+			if st.Act != tt.want {
+				t.Fatalf("%s; want %q", st, tt.want)
 			}
 			if tt.want == ActMissWindow {
 				want := Facts{WindowOpened: date(t, opened), Eligible: tt.waiting[Eligible], InBackoff: tt.waiting[Backoff]}
@@ -63,6 +63,31 @@ func TestTheVerdictOnAWindow(t *testing.T) {
 				t.Errorf("stamped %v", st.Set)
 			}
 		})
+	}
+}
+
+// In a closed gate nothing starts, but a claim that becomes due makes the window count: the
+// pool wakes for it, and for the end of a freeze.
+func TestTheWindowWakesForWhatMakesItCount(t *testing.T) {
+	w := oldNode(t)
+	w.now = w.now.Add(time.Hour)
+	w.NodePool.Static = true
+	w.claim("blue-a").Created = w.now.Add(-142*time.Hour - 43*time.Minute)
+	if d := w.decide(); len(d.Plan) > 0 || !d.Wake.Equal(w.now.Add(1)) {
+		t.Errorf("%s, wake in %s; want it just past the threshold", acts(d.Plan), d.Wake.Sub(w.now))
+	}
+	w.now = w.now.Add(1)
+	w.freezeUntil(w.now.Truncate(time.Second).Add(time.Minute))
+	d := w.decide()
+	if len(d.Plan) > 0 || !d.Wake.Equal(w.now.Truncate(time.Second).Add(time.Minute)) {
+		t.Errorf("%s, wake in %s; want it at the end of the freeze", acts(d.Plan), d.Wake.Sub(w.now))
+	}
+	w.now = d.Wake
+	if d := perform(t, w); acts(d.Plan) != string(ActStampWindow) {
+		t.Errorf("%s, want the stamp", acts(d.Plan))
+	}
+	if d := w.decide(); len(d.Plan) > 0 || !d.Wake.Equal(date(t, "2026-06-10T06:00:00Z")) {
+		t.Errorf("%s, wake at %s; want nothing until the window closes", acts(d.Plan), d.Wake)
 	}
 }
 

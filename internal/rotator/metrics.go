@@ -72,6 +72,7 @@ func (m *metrics) set(pool string, d rotation.Decision) {
 		m.dropGauges(pool)
 		return
 	}
+	m.begin(pool)
 	freeze := 0.0
 	if !g.FreezeUntil.IsZero() {
 		freeze = float64(g.FreezeUntil.Unix())
@@ -95,6 +96,16 @@ func (m *metrics) set(pool string, d rotation.Decision) {
 		"retry_count":            float64(g.Retries),
 	} {
 		m.gauges[name].WithLabelValues(pool).Set(v)
+	}
+}
+
+// begin gives the counters of a pool their zero: of a series that begins with 1, increase()
+// does not see the first.
+func (m *metrics) begin(pool string) {
+	m.missed.WithLabelValues(pool)
+	m.fallback.WithLabelValues(pool)
+	for _, o := range []rotation.Outcome{rotation.Success, rotation.Failure, rotation.Gone} {
+		m.completed.WithLabelValues(pool, string(o))
 	}
 }
 

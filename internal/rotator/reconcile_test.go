@@ -227,6 +227,29 @@ func TestAReasonAndAWarningAreToldOnTransitionOnly(t *testing.T) {
 	}
 }
 
+// An alert on the increase of a counter sees its first event only if there was a zero before.
+func TestCountersBeginAtZeroAndSurviveAConflict(t *testing.T) {
+	live := apiServer(interceptor.Funcs{}, web(), pool(nil), claim("a", time.Hour, nil), node("a", nil))
+	r := newRotator(live, live, &spoken{})
+	pass(t, r)
+	m := r.announce.metrics
+	check := func(when string) {
+		t.Helper()
+		if c, f, w := testutil.CollectAndCount(m.completed), testutil.CollectAndCount(m.fallback), testutil.CollectAndCount(m.missed); c != 3 || f != 1 || w != 1 {
+			t.Errorf("%s: %d outcomes, %d fallbacks, %d missed windows; want 3, 1, 1", when, c, f, w)
+		}
+	}
+	check("governed")
+	if err := live.Create(t.Context(), policy("other", map[string]string{"workload": "web"})); err != nil {
+		t.Fatal(err)
+	}
+	pass(t, r)
+	check("in conflict")
+	if n := testutil.CollectAndCount(m.gauges["candidates"]); n != 0 {
+		t.Errorf("%d gauges in a conflict, want none", n)
+	}
+}
+
 func TestAPoolThatIsGoneLosesItsGauges(t *testing.T) {
 	live := apiServer(interceptor.Funcs{}, web(), pool(nil), claim("a", time.Hour, nil), node("a", nil))
 	r := newRotator(live, live, &spoken{})
