@@ -77,8 +77,15 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 		d.Detail = missing
 		if w := s.Placeholder.Waiting; s.Placeholder.NodeName == "" && w != (Waiting{}) {
 			d.Unscheduled = w
-			d.Warnings = append(d.Warnings, Warning{On: c.Object, Code: "SurgeUnschedulable", Moving: true, Message: fmt.Sprintf(
-				"placeholder %s fits no node yet (%s: %s); if none comes up, the attempt ends at %s", s.Placeholder.Name, w.Reason, w.Message, stamp(deadline))})
+			// That it fits nowhere yet is how every surge begins: it is worth a warning when a
+			// new node should have been there by now.
+			if late := start.Add(p.provisioning()); now.Before(late) {
+				d.Wake = earliest(d.Wake, late)
+			} else {
+				d.Warnings = append(d.Warnings, Warning{On: c.Object, Code: "SurgeUnschedulable", Moving: true, Message: fmt.Sprintf(
+					"placeholder %s fits no node yet (%s: %s), and none has come up within %s: its own Events say why Karpenter launches none; the attempt ends at %s",
+					s.Placeholder.Name, w.Reason, w.Message, p.provisioning(), stamp(deadline))})
+			}
 		}
 		return d
 	}

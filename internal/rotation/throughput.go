@@ -23,20 +23,25 @@ type Throughput struct {
 // Throughput derives the estimates for claims with this grace period. What the operator
 // expects is taken for no more than the limit at which it would be cut short.
 func (p *Policy) Throughput(gracePeriod *time.Duration) Throughput {
-	drain, provisioning := usualDrain, min(usualProvisioning, p.ReadyTimeout)
+	drain := usualDrain
 	if p.DrainEstimate != nil {
 		drain = *p.DrainEstimate
 	}
 	if gracePeriod != nil {
 		drain = min(drain, *gracePeriod)
 	}
-	if p.ProvisioningEstimate != nil {
-		provisioning = min(*p.ProvisioningEstimate, p.ReadyTimeout)
-	}
-	t := Throughput{TRotEst: provisioning + drain}
+	t := Throughput{TRotEst: p.provisioning() + drain}
 	slot := max(t.TRotEst+p.CooldownAfter, time.Second)
 	t.Capacity = maxUnavailable * int((p.Measure.ShortestOccurrence+slot-1)/slot)
 	return t
+}
+
+// provisioning is how long a surge is expected to take.
+func (p *Policy) provisioning() time.Duration {
+	if d := p.ProvisioningEstimate; d != nil {
+		return min(*d, p.ReadyTimeout)
+	}
+	return min(usualProvisioning, p.ReadyTimeout)
 }
 
 // bottlenecks is what does not fit into the windows: layer 2.

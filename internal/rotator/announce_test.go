@@ -83,6 +83,8 @@ func TestAClampAndAPlaceholderWithoutRoomAreToldOnTheNodeClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(t, r)
+		r.Now = func() time.Time { return now.Add(6 * time.Minute) } // past provisioningEstimate
+		pass(t, r)
 		pass(t, r)
 		if err := live.Delete(t.Context(), &p); err != nil {
 			t.Fatal(err)
