@@ -26,7 +26,7 @@ var gaugeHelp = map[string]string{
 	"window_active":          "1 while a maintenance window is open.",
 	"freeze_until_timestamp": "Unix seconds until which rotations are frozen, 0 when they are not, +Inf for a freeze that cannot be read.",
 	"age_threshold_seconds":  "Age past which a NodeClaim of the pool's template is due; 0 for expireAfter Never.",
-	"rotation_chances":       "Whole window periods between the age threshold and the deadline; 0 for expireAfter Never.",
+	"rotation_chances":       "Whole window periods between the age threshold and the deadline; 0 for expireAfter Never and for an infeasible policy.",
 	"window_period_seconds":  "Longest time from the start of one window occurrence to the next.",
 	"t_rot_bound_seconds":    "Upper bound of one rotation; 0 for expireAfter Never.",
 	"throughput_capacity":    "Rotations that are expected to start in the shortest window; 0 for expireAfter Never.",
@@ -73,6 +73,10 @@ func (m *metrics) set(pool string, d rotation.Decision) {
 		return
 	}
 	m.begin(pool)
+	chances := float64(g.Terms.Chances)
+	if d.Reason == rotation.ReasonInfeasible { // what the arithmetic yields is not granted
+		chances = 0
+	}
 	freeze := 0.0
 	if !g.FreezeUntil.IsZero() {
 		freeze = float64(g.FreezeUntil.Unix())
@@ -86,7 +90,7 @@ func (m *metrics) set(pool string, d rotation.Decision) {
 		"window_active":          number(g.WindowOpen),
 		"freeze_until_timestamp": freeze,
 		"age_threshold_seconds":  g.Terms.Threshold.Seconds(),
-		"rotation_chances":       float64(g.Terms.Chances),
+		"rotation_chances":       chances,
 		"window_period_seconds":  g.Period.Seconds(),
 		"t_rot_bound_seconds":    g.Terms.TRot.Seconds(),
 		"throughput_capacity":    float64(g.Throughput.Capacity),
