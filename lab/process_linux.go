@@ -59,16 +59,21 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// spawn starts cmd in a session of its own, so that Ctrl-C at the terminal reaches only this process, which then stops
-// its lab in order. Unless detached, the kernel kills it when this process dies.
-func spawn(cmd *exec.Cmd, detached bool) (process, error) {
+// StartProcess starts cmd in a session of its own, so that Ctrl-C at the terminal reaches only this process, which then
+// stops what it has started in order. Unless detached, the kernel kills it when this process dies.
+func StartProcess(cmd *exec.Cmd, detached bool) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if !detached {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}
 	started := make(chan error)
 	spawner() <- func() { started <- cmd.Start() }
-	if err := <-started; err != nil {
+	return <-started
+}
+
+// spawn starts a process of the lab and reaps it when it ends.
+func spawn(cmd *exec.Cmd, detached bool) (process, error) {
+	if err := StartProcess(cmd, detached); err != nil {
 		return process{}, err
 	}
 	p := process{PID: cmd.Process.Pid}

@@ -15,6 +15,9 @@ func birth(int) (uint64, bool) { return 0, false }
 
 func (p process) signal(syscall.Signal) error { return errNotLinux }
 
+// StartProcess does not work here.
+func StartProcess(*exec.Cmd, bool) error { return errNotLinux }
+
 func spawn(*exec.Cmd, bool) (process, error) { return process{}, errNotLinux }
 
 func interruptGroup(*exec.Cmd) {}

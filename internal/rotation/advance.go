@@ -233,7 +233,7 @@ func (s *Snapshot) rollback(p *Policy, c *NodeClaim, now time.Time) Decision {
 		reason = err.Error()
 	}
 	retries := c.retries() + 1
-	at, _ := readStamp(map[string]string{AnnotationFailedAt: stamp(now)}, AnnotationFailedAt)
+	at := now.UTC().Truncate(time.Second) // as the annotation holds it
 	d.Plan = append(d.Plan, s.releaseNodes(c.Name)...)
 	d.Plan = append(d.Plan,
 		Step{

@@ -41,8 +41,8 @@ func (s *Snapshot) windowEdge(p *Policy, v survey, now time.Time) (edge Step, ne
 	return done, time.Time{}
 }
 
-// withEdge puts the verdict, if there is one, in front of the plan. A stamp rides along with the anchor where
-// one is claimed, and costs no write of its own.
+// withEdge puts the verdict, if there is one, in front of the plan. A stamp rides along with
+// the anchor where one is claimed, and costs no write of its own.
 func withEdge(edge Step, plan []Step) []Step {
 	if edge.Act == "" {
 		return plan

@@ -82,7 +82,7 @@ func launch(ctx context.Context, l *lab.Lab, binary, dir, kubeconfig string, det
 	cmd := exec.Command(binary, append(ControllerArgs(kubeconfig, probe), args...)...)
 	c := &Controller{cmd: cmd, log: f.Name(), done: make(chan struct{})}
 	c.cmd.Stdout, c.cmd.Stderr = f, f
-	if err := start(c.cmd, detached); err != nil {
+	if err := lab.StartProcess(c.cmd, detached); err != nil {
 		return nil, fmt.Errorf("start %s: %w", binary, err)
 	}
 	go func() {
