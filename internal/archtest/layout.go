@@ -9,7 +9,7 @@ const (
 	core    kind = "core"    // decides: pure
 	adapter kind = "adapter" // one outside thing behind an interface that a core or a shell owns
 	api     kind = "api"     // types that others import
-	chart   kind = "chart"   // embedded files
+	chart   kind = "chart"   // embedded manifests
 	lab     kind = "lab"     // a control plane for trials
 	check   kind = "check"   // holds tests
 )
@@ -17,7 +17,8 @@ const (
 // layout lists every package of the module by directory.
 var layout = map[string]kind{
 	"api/v1alpha1": api,
-	"charts":       chart,
+	"charts":       check,
+	"deploy":       chart,
 
 	"cmd/tasuki":            command,
 	"cmd/tasuki-controller": command,
@@ -34,14 +35,20 @@ var layout = map[string]kind{
 	"internal/claims":                adapter,
 	"internal/claims/sqlite":         adapter,
 	"internal/claims/etcd":           adapter,
+	"internal/claims/etcd/etcdtest":  adapter,
 	"internal/claims/claimstest":     adapter,
 	"internal/journal":               adapter,
+	"internal/journal/journaltest":   adapter,
 	"internal/executor":              adapter,
+	"internal/executor/cloud":        adapter,
 	"internal/executor/aws":          adapter,
 	"internal/executor/azure":        adapter,
 	"internal/executor/oci":          adapter,
 	"internal/executor/linux":        adapter,
 	"internal/executor/executortest": adapter,
+	"internal/build":                 adapter,
+	"internal/sqlitefile":            adapter,
+	"internal/manifest":              adapter,
 	"internal/vrrp":                  adapter,
 
 	"lab":                lab,
@@ -49,7 +56,11 @@ var layout = map[string]kind{
 	"lab/trial/scenario": lab,
 
 	"internal/archtest": check,
+	"internal/mutation": check,
+	"test/chaos":        check,
 	"test/e2e":          check,
+	"test/lan":          check,
+	"test/scale":        check,
 }
 
 // arrows says which kinds a kind may import. Adapters and the lab may also import their own
@@ -68,12 +79,16 @@ var arrows = map[kind][]kind{
 // extra lists what single packages may import beyond their kind.
 var extra = map[string][]string{
 	// Rotation reads windows, and sizes pods as the scheduler would.
+	"internal/capture": {"internal/window"},
 	"internal/rotation": {
 		"internal/window",
 		"k8s.io/api/core/v1",
 		"k8s.io/apimachinery/pkg/api/resource",
 		"k8s.io/component-helpers/resource",
 	},
+	// Both are files of the host.
+	"internal/claims/sqlite": {"internal/sqlitefile"},
+	"internal/journal":       {"internal/sqlitefile"},
 	// The CLI brings the lab up and down.
 	"cmd/tasuki": {"lab", "lab/trial", "lab/trial/scenario"},
 	// The witness knows the marks of a rotation, and the kinds that the controller knows.

@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"time"
+
+	"github.com/tasuki-io/tasuki/internal/capture"
+	"github.com/tasuki-io/tasuki/internal/executor"
+)
+
+// How often a NIC is looked at: rarely to find drift, often while a release waits for the next
+// holder to show.
+const (
+	lookRarely = time.Minute
+	lookOften  = 2 * time.Second
+	settles    = 30 * time.Second // in which a cloud need not show what was done, as capture has it
+)
+
+// look is the last look at a NIC.
+type look struct {
+	began   time.Time
+	located time.Time // when it was last asked where addresses are
+	under   bool      // it has not ended yet
+	err     error     // why the last one has shown nothing, or not everything
+}
+
+// due returns the NICs of this node that are to be looked at now, and when the next one is.
+// Reading is a call, too: a policy that allows none of a profile is asked first.
+func (a *Agent) due(now time.Time, d capture.Decision) (due []capture.Target, next time.Time) {
+	often := map[capture.Target]bool{}
+	for _, h := range d.Held {
+		if h.Wait == capture.WaitTakeover {
+			often[h.Action.Target] = true
+		}
+	}
+	for _, t := range a.targets() {
+		every, last := lookRarely, a.looks[t]
+		if often[t] {
+			every = lookOften
+		}
+		switch at := last.began.Add(every); {
+		case last.under: // its end makes a pass
+		case !now.Before(at):
+			due = append(due, t)
+		default:
+			next = sooner(next, at)
+		}
+	}
+	return due, next
+}
+
+// targets are the NICs with which this node captures, and those on which something that it once
+// asked for may yet be done.
+func (a *Agent) targets() []capture.Target {
+	var list []capture.Target
+	seen := map[capture.Target]bool{}
+	add := func(t capture.Target) {
+		if !seen[t] && a.config.Policy.Reads(t) && a.config.profile(t).Provider == t.Provider {
+			seen[t] = true
+			list = append(list, t)
+		}
+	}
+	for i := range a.config.Pools {
+		for j := range a.config.Pools[i].Members {
+			m := &a.config.Pools[i].Members[j]
+			if m.Node == a.node {
+				add(a.config.target(m))
+			}
+		}
+	}
+	for _, t := range a.view.Doubtful() {
+		add(t)
+	}
+	return list
+}
+
+// placed are the addresses of which it is to be seen now where they are: those that this node
+// holds on a NIC, as rarely as it is looked for drift.
+func (a *Agent) placed(t capture.Target, now time.Time) (list []netip.Addr) {
+	if t.Provider == capture.Linux || now.Before(a.looks[t].located.Add(lookRarely)) {
+		return nil
+	}
+	for _, k := range a.served() {
+		line := a.view.Line(k)
+		if line.Claim.Holder == capture.Holder(a.node) && line.Acquired.Epoch == line.Claim.Epoch && line.Acquired.Target == t && len(list) < executor.MaxLocated {
+			list = append(list, k.Address)
+		}
+	}
+	return list
+}
+
+// see asks what a NIC shows, and where its subnet shows some addresses, if there are any. It may
+// show the NIC alone, with an error. It may be called by any goroutine.
+func (a *Agent) see(ctx context.Context, t capture.Target, profile executor.Profile, placed ...netip.Addr) (capture.NIC, error) {
+	began := a.now()
+	ctx, cancel := context.WithTimeout(ctx, capture.ExecutorTime)
+	defer cancel()
+	q := executor.Request{Version: executor.Version, Verb: executor.Describe, Profile: profile, NIC: t.NIC, Addresses: placed}
+	if len(placed) > 0 {
+		q.Verb = executor.Locate
+	}
+	q.ID = string(q.Verb) + ":" + t.NIC
+	r := a.execute(ctx, q)
+	var failed error
+	if r.Outcome != executor.OutcomeDone || r.NIC == nil {
+		failed = fmt.Errorf("look at NIC %s: %s: %s %s", t.NIC, r.Outcome, r.Code, r.Message)
+	}
+	if r.NIC == nil {
+		return capture.NIC{}, failed
+	}
+	nic := capture.NIC{Addresses: map[netip.Addr]bool{}, Forwards: r.NIC.Forwards, At: began}
+	if len(r.Places) > 0 {
+		nic.Places, nic.Located = map[netip.Addr][]string{}, began
+	}
+	for _, p := range r.Places {
+		nic.Places[p.Address] = p.NICs
+	}
+	for _, addr := range r.NIC.Addresses {
+		nic.Addresses[addr] = true
+	}
+	if r.NIC.Primary.IsValid() {
+		nic.Addresses[r.NIC.Primary] = true
+	}
+	return nic, failed
+}
+
+// looking takes note that a look at a NIC begins, and whether it locates addresses.
+func (a *Agent) looking(t capture.Target, locates bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.looks[t]
+	l.began, l.under = a.now(), true
+	if locates {
+		l.located = l.began
+	}
+	a.looks[t] = l
+}
+
+// looked takes note of what a look has shown, or that it has shown nothing.
+func (a *Agent) looked(t capture.Target, nic capture.NIC, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.looks[t]
+	l.under, l.err = false, err
+	a.looks[t] = l
+	switch {
+	case err != nil && nic.At.IsZero():
+		a.tell.log.Warn("a NIC cannot be looked at: what happens to it by other hands is not seen", "nic", t.NIC, "error", err)
+		return
+	case err != nil:
+		a.tell.log.Warn("it is not seen on which NICs addresses are, but for the own one", "nic", t.NIC, "error", err)
+	}
+	if nic.At.Before(a.nics[t].At) { // something newer is known
+		a.looks[t] = look{}
+		return
+	}
+	if nic.Located.IsZero() {
+		nic.Places, nic.Located = a.nics[t].Places, a.nics[t].Located
+	}
+	a.nics = maps.Clone(a.nics) // a decision may still hold the old one
+	a.nics[t] = nic
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tasuki-io/tasuki/internal/capture"
+	"github.com/tasuki-io/tasuki/internal/claims"
+)
+
+// observe reads what has changed in the claims store. What this node learns of epochs is in
+// its journal before anything is decided on it.
+func (a *Agent) observe(ctx context.Context) error {
+	if a.doubt {
+		if err := a.load(ctx); err != nil {
+			return fmt.Errorf("read the journal: %w", err)
+		}
+	}
+	changes, err := a.store.Changes(ctx, a.revision)
+	if err != nil {
+		return fmt.Errorf("read the claims store: %w", err)
+	}
+	a.mu.Lock()
+	a.living.Look(changes.Alive, a.now())
+	a.mu.Unlock()
+	if changes.Revision == a.revision {
+		return nil
+	}
+	if changes.Reset && a.revision != (claims.Revision{}) { // what it has lost is not in it
+		if err := a.load(ctx); err != nil {
+			return fmt.Errorf("read the journal: %w", err)
+		}
+	}
+	if err := a.learn(ctx, changes.Claims); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if changes.Reset {
+		clear(a.leases)
+	}
+	for _, l := range changes.Leases {
+		a.leases[l.Home] = l
+	}
+	a.drained = map[string]bool{}
+	for _, node := range changes.Drained {
+		a.drained[node] = true
+	}
+	a.revision = changes.Revision
+	return nil
+}
+
+// learn takes note of claims, those that concern this node in its journal first.
+func (a *Agent) learn(ctx context.Context, claimed map[capture.Key]capture.Claim) error {
+	if len(claimed) == 0 {
+		return nil
+	}
+	if err := a.journal.Note(ctx, claimed); err != nil {
+		return a.doubts(fmt.Errorf("note the epochs in the journal: %w", err))
+	}
+	now := a.now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for k, c := range claimed {
+		a.view.Learn(k, c, now)
+	}
+	return nil
+}
+
+// note takes note of a claim that was current when an attempt had ended. It may be older than
+// what the store has told since, so it is not taken for the current one.
+func (a *Agent) note(ctx context.Context, k capture.Key, c capture.Claim) error {
+	if err := a.journal.Note(ctx, map[capture.Key]capture.Claim{k: c}); err != nil {
+		return fmt.Errorf("note the epoch of %s in the journal: %w", k, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.view.Note(k, c)
+	return nil
+}
+
+// snapshot is what the next decision reads, and when time alone changes it.
+func (a *Agent) snapshot() (*capture.Snapshot, time.Time) {
+	a.hearLAN()
+	dead, next := a.dead(a.now())
+	homes := make(map[capture.Home]string, len(a.leases))
+	for h, l := range a.leases {
+		homes[h] = l.Owner.Site
+	}
+	return &capture.Snapshot{
+		Node: a.node, Pools: a.config.Pools, Providers: a.config.Providers(), Policy: a.config.Policy,
+		Absent: capture.Absent{Drained: a.drained, Dead: dead}, Homes: homes, Masters: a.lan.mastered(), Begun: a.begun,
+		View: a.view, NICs: a.nics,
+	}, next
+}

@@ -1,0 +1,84 @@
+package capture
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Absent are the nodes that may hold nothing at this time.
+type Absent struct {
+	Drained map[string]bool // at run time; the configuration drains too
+	Dead    map[string]bool // their lease is gone; nil without liveness
+}
+
+// ranking is who may hold the addresses of one domain of a pool, the best first.
+type ranking []*Member
+
+// rank orders the members that share a domain. Those that are drained or dead are left out,
+// except one without a group, which is always active.
+func rank(p *Pool, domain Domain, absent Absent) ranking {
+	var r ranking
+	for i := range p.Members {
+		m := &p.Members[i]
+		if m.Domain() == domain && !m.gone(absent) {
+			r = append(r, m)
+		}
+	}
+	slices.SortFunc(r, func(a, b *Member) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.Node, b.Node))
+	})
+	return r
+}
+
+func (m *Member) gone(absent Absent) bool {
+	return m.Group != "" && (m.drained(absent) || absent.Dead[m.Node])
+}
+
+func (m *Member) drained(absent Absent) bool {
+	return m.Group != "" && (m.Drain || absent.Drained[m.Node])
+}
+
+// remembering is desired for whoever asks about many addresses: it answers alike about those
+// that live at one site and have one holder.
+func (r ranking) remembering() func(home string, current Holder) Holder {
+	type question struct {
+		home    string
+		current Holder
+	}
+	answers := map[question]Holder{}
+	return func(home string, current Holder) Holder {
+		q := question{home, current}
+		answer, known := answers[q]
+		if !known {
+			answer = r.desired(home, current)
+			answers[q] = answer
+		}
+		return answer
+	}
+}
+
+// desired is the holder that an address is to have, given the one that it has. The lowest
+// priority wins, and then the name; but whoever holds keeps, unless another has a strictly
+// better priority, so that nothing moves when an equal returns. A member of the site where
+// the address lives never captures it.
+func (r ranking) desired(home string, current Holder) Holder {
+	var best *Member
+	for _, m := range r {
+		switch {
+		case m.Site == home:
+			continue
+		case best == nil:
+			best = m
+		case m.Priority > best.Priority:
+			return Holder(best.Node)
+		}
+		if Holder(m.Node) == current {
+			return current
+		}
+	}
+	if best == nil {
+		return None
+	}
+	return Holder(best.Node)
+}

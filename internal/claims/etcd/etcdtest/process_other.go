@@ -1,0 +1,7 @@
+//go:build !linux
+
+package etcdtest
+
+import "syscall"
+
+func orphanless() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
