@@ -2,9 +2,10 @@
 
 GO    ?= go
 TOOLS := $(GO) tool -modfile=tools/go.mod
+HELM  := $(GO) tool -modfile=tools/helm/go.mod helm
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-short bench lint generate verify clean
+.PHONY: build demo demo-capture test test-short mutate bench bench-scale bench-seize chaos-capture lint generate verify alerts clean
 
 build: ## the commands, into bin/
 	$(GO) build -o bin/ ./cmd/...
@@ -12,28 +13,70 @@ build: ## the commands, into bin/
 demo: build ## watch a real Karpenter node being replaced
 	bin/tasuki demo $(DEMO_FLAGS)
 
-test: ## everything: unit tests with the race detector, then the lab
+demo-capture: build ## watch two agents hand addresses over, and a stale one be fenced
+	bin/tasuki demo capture
+
+# The end-to-end tests that run alone, one after the other. They mostly wait, and so have labs of
+# their own beside the one of all others.
+KILLS   := UnderRandomKills|OftenFails|ABudgetHolds|PreflightSays|ReadyOnce|R18KilledAt
+LEADERS := R18KilledDuring|R19|R20|R27|LeaderIs
+E2E     := $(GO) test -count=1 -timeout 40m ./test/e2e
+
+test: ## everything: unit tests with the race detector, the long simulations, then the lab
 	$(GO) test -race -short -count=1 ./...
-	$(GO) test -count=1 -p 1 -timeout 35m ./lab/... ./test/...
+	$(GO) test -count=1 -run 'TestSimulation$$' -v ./internal/rotator
+	$(GO) test -count=1 -run 'TestSimulation$$' -v ./internal/agent
+	$(GO) test -count=1 -timeout 15m ./internal/claims/etcd
+	$(GO) test -count=1 -timeout 15m ./internal/executor/linux ./test/lan
+	$(GO) test -count=1 -timeout 30m ./charts
+	$(GO) test -count=1 -run 'TestDemoCaptureRepairs|TestAKilledCall|InEtcd' ./cmd/...
+	$(GO) test -count=1 -p 1 -timeout 15m ./lab/...
+	$(E2E) -run '$(KILLS)' & kills=$$!; $(E2E) -run '$(LEADERS)' & leaders=$$!; \
+	$(E2E) -skip '$(KILLS)|$(LEADERS)'; rest=$$?; \
+	wait $$kills && wait $$leaders && exit $$rest
 
 test-short: ## everything that needs no lab
 	$(GO) test -short -count=1 ./...
 
+mutate: ## takes every guard out once, expects its test to fail, writes docs/mutation.md
+	$(GO) test ./internal/mutation -count=1 -timeout 60m -v -run '^TestEveryGuardIsMissed$$' -mutate -write docs/mutation.md $(MUTATE_FLAGS)
+
 bench: ## benchmarks, for benchstat
 	$(GO) test -short -run '^$$' -bench . -benchmem ./internal/...
 
+bench-scale: ## what the controller takes in large clusters; half an hour
+	$(GO) test ./test/scale -run '^$$' -bench . -benchtime 1x -timeout 60m
+
+# What chaos-capture takes: how long, which faults, and more of chaos.md's flags.
+CHAOS_FOR  ?= 10m
+CHAOS_SEED ?= 0
+
+chaos-capture: ## three agents and an etcd of three members, and what may befall them; docs/chaos.md
+	$(GO) test ./test/chaos -count=1 -v -timeout 60m -run 'TestChaos$$' -chaos.for $(CHAOS_FOR) -chaos.seed $(CHAOS_SEED) $(CHAOS_FLAGS)
+
+bench-seize: ## a host dies and leaves a thousand addresses; docs/chaos.md
+	$(GO) test ./test/chaos -run '^$$' -bench Seize -benchtime 1x -timeout 30m
+
 lint: ## gofmt, vet, staticcheck
-	@out=$$(gofmt -l api charts cmd internal lab test) && test -z "$$out" || { echo "$$out"; echo "run gofmt -w on these"; exit 1; }
+	@out=$$(gofmt -l api charts cmd deploy internal lab test) && test -z "$$out" || { echo "$$out"; echo "run gofmt -w on these"; exit 1; }
 	$(GO) vet ./...
 	$(TOOLS) staticcheck ./...
 
-generate: ## deepcopy functions and the CustomResourceDefinition
+generate: ## deepcopy functions, the CustomResourceDefinition, and deploy/ from the chart
 	$(TOOLS) controller-gen object paths=./api/...
 	$(TOOLS) controller-gen crd paths=./api/... output:crd:dir=charts/tasuki/crds
+	$(HELM) template tasuki charts/tasuki -n node-rotation-system --include-crds --set namespace.create=true > deploy/tasuki.yaml
 
-verify: generate ## what is generated is committed, and the modules are tidy
+verify: generate ## what is generated is committed, the modules are tidy, the documents are true, the chart is in order
 	$(GO) mod tidy -diff
-	@git diff --exit-code -- api charts || { echo "generated files differ: commit what make generate wrote"; exit 1; }
+	$(GO) test -short ./internal/archtest
+	$(HELM) lint --strict charts/tasuki
+	@git diff --exit-code -- api charts deploy || { echo "generated files differ: commit what make generate wrote"; exit 1; }
+
+alerts: ## the alerts of the chart by Prometheus's own promtool, whose first build takes minutes
+	$(GO) build -modfile=tools/promtool/go.mod -tags remove_all_sd -o bin/ github.com/prometheus/prometheus/cmd/promtool
+	bin/promtool check rules charts/tasuki/files/alerts.yaml charts/tasuki/files/capture-alerts.yaml
+	bin/promtool test rules docs/alerts_test.yaml docs/capture-alerts_test.yaml
 
 clean:
 	rm -rf bin

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	_ "time/tzdata" // windows are in IANA time zones, and an image may have none
 
@@ -15,11 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/tasuki-io/tasuki/internal/build"
 	"github.com/tasuki-io/tasuki/internal/rotator"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return
 		}
@@ -34,7 +36,7 @@ func main() {
 
 type usageError struct{ error }
 
-func run(args []string) error {
+func run(args []string, stdout io.Writer) error {
 	var o rotator.Options
 	fs := flag.NewFlagSet("tasuki-controller", flag.ContinueOnError)
 	config.RegisterFlags(fs) // --kubeconfig
@@ -44,6 +46,7 @@ func run(args []string) error {
 	fs.StringVar(&o.Namespace, "namespace", "node-rotation-system", "namespace of the placeholder pods and the lease")
 	fs.StringVar(&o.PlaceholderImage, "placeholder-image", "registry.k8s.io/pause:3.10", "image of the placeholder pods")
 	fs.StringVar(&o.PlaceholderPriorityClass, "placeholder-priority-class", "noderotation-placeholder", "PriorityClass of the placeholder pods; negative, preemptionPolicy Never")
+	version := fs.Bool("version", false, "print the version, and exit")
 	format := fs.String("log-format", "json", "json or text")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -53,6 +56,10 @@ func run(args []string) error {
 	}
 	if fs.NArg() > 0 {
 		return usageError{fmt.Errorf("unexpected argument %q: every setting is a flag", fs.Arg(0))}
+	}
+	if *version {
+		fmt.Fprintln(stdout, "tasuki-controller", build.Version())
+		return nil
 	}
 	switch *format {
 	case "json":

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 )
@@ -17,7 +18,7 @@ func TestWrongFlagsAreUsageErrors(t *testing.T) {
 		"a flag of wrong type": {[]string{"--leader-elect=perhaps"}, "leader-elect"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := run(tc.args)
+			err := run(tc.args, io.Discard)
 			var usage usageError
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want a usage error with %q", err, tc.want)
@@ -27,9 +28,16 @@ func TestWrongFlagsAreUsageErrors(t *testing.T) {
 }
 
 func TestAMissingKubeconfigIsNoUsageError(t *testing.T) {
-	err := run([]string{"--kubeconfig", "/does/not/exist"})
+	err := run([]string{"--kubeconfig", "/does/not/exist"}, io.Discard)
 	var usage usageError
 	if err == nil || errors.As(err, &usage) || !strings.Contains(err.Error(), "find the cluster") {
 		t.Errorf("got %v, want an error that says that no cluster was found", err)
+	}
+}
+
+func TestVersionNeedsNoCluster(t *testing.T) {
+	var out strings.Builder
+	if err := run([]string{"--kubeconfig", "/does/not/exist", "--version"}, &out); err != nil || !strings.HasPrefix(out.String(), "tasuki-controller ") || !strings.Contains(out.String(), "go1.") {
+		t.Errorf("output %q (%v), want the version", out.String(), err)
 	}
 }

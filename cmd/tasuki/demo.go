@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -50,6 +48,7 @@ promise was broken. Nothing of it is left afterwards but the lab's built program
 	cmd.Flags().BoolVar(&plain, "plain", false, "print lines only, as when the output is not a terminal")
 	cmd.Flags().BoolVar(&d.verbose, "verbose", false, "list the controller's API writes")
 	cmd.Flags().StringVar(&d.binary, "controller", "", "path of tasuki-controller (default: next to tasuki)")
+	cmd.AddCommand(newDemoCapture())
 	return cmd
 }
 
@@ -66,6 +65,15 @@ func (e interrupted) Unwrap() error { return e.cause }
 func failureCode(err error) int {
 	if errors.As(err, &interrupted{}) {
 		return exitInterrupted
+	}
+	if errors.As(err, &inputError{}) {
+		return exitUsage
+	}
+	if errors.Is(err, errRefused) {
+		return exitRefused
+	}
+	if errors.Is(err, errAiling) {
+		return exitAiling
 	}
 	return exitFailure
 }
@@ -132,25 +140,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 
 // controllerBinary finds the controller's program.
 func controllerBinary(given string) (string, error) {
-	if given != "" {
-		path, err := filepath.Abs(given)
-		if err == nil {
-			_, err = exec.LookPath(path)
-		}
-		if err != nil {
-			return "", usageError{fmt.Errorf("--controller %s: %w", given, err)}
-		}
-		return path, nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find tasuki-controller: %w", err)
-	}
-	path := filepath.Join(filepath.Dir(self), "tasuki-controller")
-	if _, err := exec.LookPath(path); err != nil {
-		return "", fmt.Errorf("tasuki-controller is not at %s: run make build, or give its path with --controller", path)
-	}
-	return path, nil
+	return program(given, "--controller", "tasuki-controller", "")
 }
 
 // prepare brings up a lab in which one full node is all Ready, and has come to the policy.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tasuki-io/tasuki/internal/build"
 	"github.com/tasuki-io/tasuki/lab"
 )
 
@@ -15,6 +16,9 @@ func TestExitCodes(t *testing.T) {
 		text string // in stdout or stderr
 	}{
 		"--help":                          {exitOK, "Available Commands"},
+		"version":                         {exitOK, "tasuki " + build.Version()},
+		"--version":                       {exitOK, "tasuki " + build.Version()},
+		"version extra":                   {exitUsage, `unknown command "extra"`},
 		"lab --help":                      {exitOK, "kubeconfig"},
 		"":                                {exitUsage, "needs a subcommand"},
 		"lab":                             {exitUsage, "needs a subcommand"},

@@ -8,16 +8,21 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tasuki-io/tasuki/internal/build"
 )
 
-// Exit codes, of every subcommand.
+// Exit codes, of every subcommand that does not say otherwise.
 const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
+	exitRefused = 3 // by a rule or by the gate
+	exitAiling  = 4 // the doctor has found something
 )
 
 func main() {
@@ -44,7 +49,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var usage usageError
 	if !running || errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", command.CommandPath())
+		if code, err := strconv.Atoi(command.Annotations[usageCode]); err == nil {
+			return code
+		}
 		return exitUsage
+	}
+	var coded codedError
+	if errors.As(err, &coded) {
+		return coded.code
 	}
 	return failureCode(err)
 }
@@ -59,14 +71,41 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newLab(), newDemo())
+	root.Version = build.Version()
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.AddCommand(newLab(), newDemo(), newPlan(), newCaptures(), newActions(), &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), root.Name(), root.Version) },
+	})
 	return root
 }
+
+// usageCode is the annotation of a command whose mistakes in the command line have an exit code
+// of their own.
+const usageCode = "exit-code-of-usage"
+
+func exitsUsage(cmd *cobra.Command, code int) *cobra.Command {
+	cmd.Annotations = map[string]string{usageCode: strconv.Itoa(code)}
+	return cmd
+}
+
+// codedError ends a command with an exit code of its own.
+type codedError struct {
+	code int
+	error
+}
+
+func (e codedError) Unwrap() error { return e.error }
 
 // usageError is a mistake in the command line that a command finds while it runs.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
+
+// inputError is a command line that is right, and names something that is not.
+type inputError struct{ error }
+
+func (e inputError) Unwrap() error { return e.error }
 
 // needsSubcommand runs a command that is only a group of others: help without arguments, else a mistake.
 func needsSubcommand(cmd *cobra.Command, args []string) error {

@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -35,7 +36,7 @@ func (s *Snapshot) advance(p *Policy, name string, now time.Time) Decision {
 // none or pending.
 func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decision {
 	d := Decision{Active: c.Name, Reason: ReasonAwaitingSurge}
-	start, err := readStamp(c.Annotations, AnnotationStartedAt)
+	start, err := readPast(c.Annotations, AnnotationStartedAt, now)
 	begun := c.state() == StatePending && (err != nil || !start.IsZero())
 	if !begun {
 		d.Plan = append(d.Plan, s.markPending(c, now))
@@ -43,7 +44,13 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 	}
 	// A started-at that cannot be read ends the attempt: it can no longer be timed.
 	deadline := start.Add(p.ReadyTimeout)
-	if begun && (err != nil || !now.Before(deadline)) {
+	_, givenUp := c.Annotations[AnnotationRollbackAt]
+	host, missing := s.surgeHost(c)
+	frozen := s.freezeGate(now)
+	// A surge that is there when its time is up is not given away: what came late is the news
+	// of it, to a cache that lags or a controller that was away. t_rot has a buffer for that.
+	there := missing == "" && frozen.Reason == "" && now.Before(deadline.Add(buffer))
+	if begun && (givenUp || err != nil || !now.Before(deadline) && !there) {
 		return s.rollback(p, c, now)
 	}
 	d.Wake = deadline
@@ -54,16 +61,23 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 		}
 	}
 	// An operator's freeze stops escalation alone: no placeholder, no drain (§3.1).
-	if g := s.freezeGate(now); g.Reason != "" {
+	if frozen.Reason != "" {
 		d.Plan = s.recordSurgeClaim(d.Plan, c)
-		d.Reason, d.Detail = g.Reason, g.Detail
-		d.Wake = earliest(d.Wake, g.Opens)
+		d.Reason, d.Detail = frozen.Reason, frozen.Detail
+		d.Wake = earliest(d.Wake, frozen.Opens)
 		return d
 	}
-	if s.Placeholder == nil || useless(s.Placeholder, c) {
-		if s.Placeholder != nil {
-			d.Plan = append(d.Plan, s.deletePlaceholder(c.Name))
+	if p := s.Placeholder; p != nil && useless(p, c) {
+		// The first is replaced at once. One that fares no better waits as long as the attempt
+		// has already taken, up to a limit: what is wrong is not going to mend within a second.
+		if next := p.Created.Add(min(p.Created.Sub(start), pace)); !p.Created.IsZero() && now.Before(next) {
+			d.Plan = s.recordSurgeClaim(d.Plan, c)
+			d.Detail, d.Wake = missing, earliest(d.Wake, next)
+			return d
 		}
+		d.Plan = append(d.Plan, s.deletePlaceholder(c.Name))
+	}
+	if s.Placeholder == nil || useless(s.Placeholder, c) {
 		spec := s.placeholder(p, c, v.pastDue)
 		d.Plan = append(d.Plan, Step{
 			Act: ActCreatePlaceholder, On: Object{Kind: KindPlaceholder, Name: spec.Name},
@@ -71,7 +85,6 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 		})
 		return d
 	}
-	host, missing := s.surgeHost(c)
 	if missing != "" {
 		d.Plan = s.recordSurgeClaim(d.Plan, c)
 		d.Detail = missing
@@ -93,6 +106,9 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 	d.Reason = ReasonAwaitingDrain
 	return d
 }
+
+// pace is the longest pause between two placeholders of which the first was of no use.
+const pace = 30 * time.Second
 
 // useless reports a placeholder that can no longer hold room for the drain: one that has
 // ended, or that a scheduler which had not yet heard of the cordon put on the candidate.
@@ -118,6 +134,17 @@ func hold(c *NodeClaim) Step {
 	}
 }
 
+// giveUp makes durable that an attempt ends, and which surge is reaped: the placeholder that
+// proves whose it is goes first. Holding is not enough: the transition to draining may be on
+// its way to the API server, from a leader that was or out of a request that was given up, and
+// would still fit the version that was held.
+func giveUp(c, surge *NodeClaim, now time.Time) Step {
+	return Step{
+		Act: ActGiveUp, On: c.Object, Set: map[string]string{AnnotationRollbackAt: stamp(now), AnnotationSurgeClaim: surge.Name},
+		Facts: Facts{NodeClaim: c.Name, Node: c.NodeName, SurgeNode: surge.NodeName},
+	}
+}
+
 // recordSurgeClaim remembers which NodeClaim the placeholder was bound to, so that a
 // rollback after a crash still knows what it may reap.
 func (s *Snapshot) recordSurgeClaim(plan []Step, c *NodeClaim) []Step {
@@ -139,8 +166,10 @@ func (s *Snapshot) handOver(c *NodeClaim, host Node, start, now time.Time) []Ste
 	if step, missing := freeze(host, c.Name, false); missing {
 		plan = append(plan, step)
 	}
-	wait := now.Sub(start).Truncate(time.Second)
-	path := s.surgePath(host, start)
+	wait := max(0, now.Sub(start).Truncate(time.Second))
+	// The births are by the clock of the API server, and so is that of a placeholder. One that
+	// was created again is younger than what the first has brought into being.
+	path := s.surgePath(host, earliest(start, s.Placeholder.Created))
 	facts := Facts{NodeClaim: c.Name, Node: c.NodeName, Mode: ModeSurge, SurgeNode: host.Name, SurgeWait: wait, SurgePath: path}
 	if s.NodePool.Annotations[AnnotationActiveState] != StateDraining {
 		set := map[string]string{
@@ -180,9 +209,10 @@ func (s *Snapshot) complete(name string, now time.Time) Decision {
 		}
 	}
 	// A duration that cannot be read is left out of the report; the outcome stands.
-	f.SurgeWait, _ = time.ParseDuration(a[AnnotationSurgeWait])
-	if at, err := readStamp(a, AnnotationDrainingAt); err == nil && !at.IsZero() {
-		f.Drain = now.Sub(at)
+	wait, _ := time.ParseDuration(a[AnnotationSurgeWait])
+	f.SurgeWait = max(0, wait)
+	if at, err := readPast(a, AnnotationDrainingAt, now); err == nil && !at.IsZero() {
+		f.Drain = max(0, now.Sub(at))
 	}
 	d.Plan = append(d.Plan, s.releaseAnchor(map[string]string{AnnotationLastRotation: stamp(now)}, f))
 	return d
@@ -210,13 +240,17 @@ func (s *Snapshot) end(c *NodeClaim, f Facts) Decision {
 // node is being deleted; the nodes are given back, and the failure is counted on the claim
 // and then on the pool.
 func (s *Snapshot) rollback(p *Policy, c *NodeClaim, now time.Time) Decision {
-	d := Decision{Active: c.Name, Plan: []Step{hold(c)}}
+	surge, kept := s.reapable(c, now)
+	first, ends := hold(c), present(c.Annotations, attemptSet...)
+	if _, givenUp := c.Annotations[AnnotationRollbackAt]; surge != nil && !givenUp {
+		first, ends = giveUp(c, surge, now), attemptSet
+	}
+	d := Decision{Active: c.Name, Plan: []Step{first}}
 	if s.Placeholder != nil {
 		d.Plan = append(d.Plan, s.deletePlaceholder(c.Name))
 	}
-	surge, kept := s.reapable(c)
 	if surge != nil {
-		d.Plan = append(d.Plan, Step{Act: ActReapSurgeClaim, On: surge.Object, Facts: Facts{NodeClaim: c.Name, SurgeNode: surge.NodeName}})
+		d.Plan = append(d.Plan, Step{Act: ActReapSurgeClaim, On: surge.Object, Empty: s.nodesOf(surge), Facts: Facts{NodeClaim: c.Name, SurgeNode: surge.NodeName}})
 	}
 	_, reason := s.surgeHost(c)
 	host := reason == ""
@@ -229,7 +263,7 @@ func (s *Snapshot) rollback(p *Policy, c *NodeClaim, now time.Time) Decision {
 	if g := s.freezeGate(now); g.Reason != "" && (host || s.Placeholder == nil) {
 		reason = g.Detail // it alone was in the way
 	}
-	if _, err := readStamp(c.Annotations, AnnotationStartedAt); err != nil {
+	if _, err := readPast(c.Annotations, AnnotationStartedAt, now); err != nil {
 		reason = err.Error()
 	}
 	retries := c.retries() + 1
@@ -241,7 +275,7 @@ func (s *Snapshot) rollback(p *Policy, c *NodeClaim, now time.Time) Decision {
 			Set: map[string]string{
 				AnnotationState: StateFailed, AnnotationFailedAt: stamp(now), AnnotationRetryCount: strconv.Itoa(retries),
 			},
-			Clear: present(c.Annotations, attemptSet...),
+			Clear: append(slices.Clone(ends), present(c.Annotations, requestSet...)...),
 			Facts: Facts{
 				NodeClaim: c.Name, Node: c.NodeName, Outcome: Failure, Reason: reason, Kept: kept, Timeout: p.ReadyTimeout,
 				RetryCount: retries, BackoffUntil: at.Add(p.backoff(at, retries, now)),
@@ -254,23 +288,26 @@ func (s *Snapshot) rollback(p *Policy, c *NodeClaim, now time.Time) Decision {
 
 // failed meets a claim that failed while the anchor stayed, after a crash between the two
 // writes: the claim may already be on its way out, or due again, or the pool still has to
-// hear of the failure. A retry is a new attempt and passes every gate that one passes.
+// hear of the failure. A retry is a new attempt and passes every gate that one passes. An
+// attempt that had begun its transition has left that on the pool, and the next one would take
+// it for its own: it is released instead.
 func (s *Snapshot) failed(p *Policy, c *NodeClaim, now time.Time) Decision {
 	if !c.Deleting.IsZero() {
 		return s.expire(c)
 	}
 	v := s.survey(p, now)
 	standing, _, _ := s.standing(p, c, now)
-	if standing == Eligible && s.startGate(p, now).Reason == "" {
+	clean := s.NodePool.Annotations[AnnotationActiveState] == ""
+	if clean && standing == Eligible && s.startGate(p, c, now).Reason == "" {
 		if d := s.attempt(p, c, v, now); d.Reason != ReasonInsufficientHeadroom {
 			return d
 		}
 	}
-	failed, err := readStamp(c.Annotations, AnnotationFailedAt)
+	failed, err := readPast(c.Annotations, AnnotationFailedAt, now)
 	if err != nil || failed.IsZero() {
 		failed = now
 	}
-	last, err := readStamp(s.NodePool.Annotations, AnnotationLastFailure)
+	last, err := readPast(s.NodePool.Annotations, AnnotationLastFailure, now)
 	if err == nil && last.After(failed) {
 		failed = last
 	}

@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strings"
@@ -48,34 +49,39 @@ func (c Census) String() string {
 // survey is one look over all claims of the pool.
 type survey struct {
 	census   Census
-	first    *NodeClaim // the eligible claim with the earliest deadline
+	first    *NodeClaim // of those that may go now, the one with the earliest deadline
 	deadline time.Time  // of first
 	next     time.Time  // when a standing changes by itself, zero if none does
+	asked    time.Time  // the same of the claims that are asked for now
 	retries  int        // the highest retry-count
 	pastDue  []string   // claims past their threshold, whatever else holds them
 	warn     []Warning
 }
 
 // survey ranks the claims: earliest deadline, then earliest creation, then name. The
-// order holds with an explicit ageThreshold too.
+// order holds with an explicit ageThreshold too. Outside of windows only those may go that a
+// person asks for now.
 func (s *Snapshot) survey(p *Policy, now time.Time) survey {
 	v := survey{census: Census{}}
+	_, open := p.Windows.At(now)
 	for i := range s.NodeClaims {
 		c := &s.NodeClaims[i]
 		standing, changes, err := s.standing(p, c, now)
 		v.census[standing]++
 		v.next = earliest(v.next, changes)
-		v.retries = max(v.retries, c.retries())
-		if err == nil {
-			err = c.checkRetries()
+		asked := c.requested() == RequestNow
+		if asked {
+			v.asked = earliest(v.asked, changes)
 		}
+		v.retries = max(v.retries, c.retries())
+		err = cmp.Or(err, c.checkRetries(), c.checkRequest())
 		if err != nil {
 			v.warn = append(v.warn, Warning{Code: "AnnotationInvalid", Message: fmt.Sprintf("NodeClaim %s: %v", c.Name, err)})
 		}
 		if due, ok := p.due(c); ok && now.After(due) {
 			v.pastDue = append(v.pastDue, c.Name)
 		}
-		if standing == Eligible && (v.first == nil || before(c, v.first)) {
+		if standing == Eligible && (open || asked) && (v.first == nil || before(c, v.first)) {
 			v.first, v.deadline = c, c.Created.Add(*c.ExpireAfter)
 		}
 	}
@@ -96,7 +102,7 @@ func (s *Snapshot) standing(p *Policy, c *NodeClaim, now time.Time) (Standing, t
 		return InFlight, time.Time{}, nil
 	case !expires:
 		return Never, time.Time{}, nil
-	case !now.After(due):
+	case !now.After(due) && c.requested() == "":
 		return NotDue, due.Add(1), nil // due is exclusive
 	case !c.Ready || !registered:
 		return NotReady, time.Time{}, nil
@@ -105,9 +111,9 @@ func (s *Snapshot) standing(p *Policy, c *NodeClaim, now time.Time) (Standing, t
 	case c.state() == "":
 		return Eligible, time.Time{}, nil
 	case c.state() == StateFailed:
-		failed, err := readStamp(c.Annotations, AnnotationFailedAt)
+		failed, err := readPast(c.Annotations, AnnotationFailedAt, now)
 		if err != nil {
-			return Unreadable, time.Time{}, err
+			return Unreadable, readable(err), err
 		}
 		if until := failed.Add(p.backoff(failed, c.retries(), now)); now.Before(until) {
 			return Backoff, until, nil
@@ -140,9 +146,9 @@ func before(a, b *NodeClaim) bool {
 // never below retryBackoff; if not even that fits, the full wait stands (§3.2).
 func (p *Policy) backoff(failed time.Time, n int, now time.Time) time.Duration {
 	rung := min(max(n, 1), backoffSteps) - 1
-	full := p.RetryBackoff << rung
-	o, open := p.Windows.At(now)
-	if !open || !o.Contains(failed) {
+	full := times(p.RetryBackoff, 1<<rung)
+	o, _ := p.Windows.At(now) // outside of a window it has no edges, and shortens nothing
+	if !o.Contains(failed) {
 		return full
 	}
 	return clampToOccurrence(o, failed, p.RetryBackoff, rung, full)
@@ -150,7 +156,7 @@ func (p *Policy) backoff(failed time.Time, n int, now time.Time) time.Duration {
 
 func clampToOccurrence(o window.Occurrence, failed time.Time, base time.Duration, rung int, full time.Duration) time.Duration {
 	for ; rung >= 0; rung-- {
-		if wait := base << rung; o.End.IsZero() || failed.Add(wait).Before(o.End) {
+		if wait := times(base, 1<<rung); failed.Add(wait).Before(o.End) {
 			return wait
 		}
 	}

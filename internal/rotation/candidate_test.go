@@ -2,6 +2,9 @@ package rotation
 
 import (
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -205,9 +208,9 @@ func TestEarliest(t *testing.T) {
 	}
 }
 
-// A shortage of headroom for one claim must not hide the moment at which another one,
-// with an earlier deadline, becomes due.
-func TestWakeForTheNextClaimDuringAShortage(t *testing.T) {
+// Neither a shortage of headroom for one claim nor a start with it may hide the moment at which
+// another one, with an earlier deadline, becomes due: a start that takes until then begins anew.
+func TestWakeForTheClaimThatWouldGoFirst(t *testing.T) {
 	w := newWorld(date(t, "2026-06-10T02:00:00Z"))
 	w.Governance.Policy = policyOn(t, "Wed,Sat 02:00-06:00 UTC")
 	w.Governance.Policy.AgeThreshold = 5 * day
@@ -223,6 +226,11 @@ func TestWakeForTheNextClaimDuringAShortage(t *testing.T) {
 	d := w.decide()
 	if d.Reason != ReasonInsufficientHeadroom || !d.Wake.Equal(w.now.Add(time.Hour+1)) {
 		t.Fatalf("%s, wake in %s", d.Reason, d.Wake.Sub(w.now))
+	}
+	w.NodePool.Limits = nil
+	w.Governance.Policy.ReadyTimeout = 2 * time.Hour
+	if d = w.decide(); d.Active != "blue-0" || !d.Wake.Equal(w.now.Add(time.Hour+1)) {
+		t.Fatalf("%s of %s, wake in %s", d.Reason, d.Active, d.Wake.Sub(w.now))
 	}
 	w.now = d.Wake
 	if d = w.decide(); d.Active != "blue-1" {
@@ -266,5 +274,89 @@ func TestFocusIsEmptyUnlessPodsMatter(t *testing.T) {
 func TestAWindowWithoutEdgesNeverClamps(t *testing.T) {
 	if got := clampToOccurrence(window.Occurrence{}, time.Unix(0, 0), time.Hour, 3, 8*time.Hour); got != 8*time.Hour {
 		t.Error(got)
+	}
+}
+
+// A clock was wrong, or somebody has mistyped a year. What is said to have happened in times
+// to come is not built on, but by the difference that two clocks may have.
+func TestAStampThatIsYetToComeIsNotBelieved(t *testing.T) {
+	now := date(t, "2026-06-10T03:00:00Z")
+	for ahead, believed := range map[time.Duration]bool{-time.Hour: true, 0: true, skew: true, skew + time.Second: false} {
+		at, err := readPast(map[string]string{"k": stamp(now.Add(ahead))}, "k", now)
+		if believed != (err == nil) || believed == at.IsZero() {
+			t.Errorf("%s ahead: %s, %v", ahead, at, err)
+		}
+		if until := readable(err); !believed && !until.Equal(now.Add(ahead-skew)) {
+			t.Errorf("%s ahead: readable at %s", ahead, until)
+		}
+	}
+	const future = "2099-01-01T00:00:00Z"
+	const doubt = `is "2099-01-01T00:00:00Z", which is yet to come`
+	failed := func(w *world) {
+		edit(&w.claim("blue-a").Annotations, map[string]string{AnnotationState: StateFailed, AnnotationFailedAt: future, AnnotationRetryCount: "1"}, nil)
+	}
+	for _, tt := range []struct {
+		name  string
+		world func(fatal) *world
+		edit  func(*world)
+		plan  string
+		says  Reason
+	}{
+		{"failed-at keeps the claim from being chosen", oldNode, failed, "", ReasonNoCandidate},
+		{"last-rotation-at keeps the gate closed", oldNode, func(w *world) {
+			edit(&w.NodePool.Annotations, map[string]string{AnnotationLastRotation: future, AnnotationWindowOpened: stamp(w.now)}, nil)
+		}, "", ReasonCooldown},
+		{"last-failure-at does, too", oldNode, func(w *world) {
+			edit(&w.NodePool.Annotations, map[string]string{AnnotationLastFailure: future, AnnotationWindowOpened: stamp(w.now)}, nil)
+		}, "", ReasonFailurePause},
+		{"started-at ends the attempt", pendingRotation, func(w *world) {
+			edit(&w.claim("blue-a").Annotations, map[string]string{AnnotationStartedAt: future, AnnotationSurgeClaim: "blue-b"}, nil)
+		}, "holdClaim deletePlaceholder releaseNode markFailed releaseAnchor", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := tt.world(t)
+			tt.edit(w)
+			edit(&w.NodePool.Annotations, map[string]string{AnnotationWindowOpened: stamp(w.now)}, nil)
+			d := w.decide()
+			if acts(d.Plan) != tt.plan || d.Reason != tt.says {
+				t.Fatalf("%s: %q, want %s: %q", d.Reason, acts(d.Plan), tt.says, tt.plan)
+			}
+			told := ""
+			for _, warning := range d.Warnings {
+				told += warning.Message
+			}
+			for _, st := range d.Plan {
+				told += st.Facts.Reason
+			}
+			if !strings.Contains(told, doubt) {
+				t.Errorf("it says %q, and not that the annotation %s", told, doubt)
+			}
+		})
+	}
+
+	w := oldNode(t)
+	edit(&w.NodePool.Annotations, map[string]string{AnnotationActive: "blue-a", AnnotationLastFailure: future}, nil)
+	failed(w)
+	perform(t, w)
+	if got := w.NodePool.Annotations[AnnotationLastFailure]; got != stamp(w.now) {
+		t.Errorf("released from a failed claim, the pool pauses from %s", got)
+	}
+	w = oldNode(t)
+	edit(&w.NodePool.Annotations, map[string]string{AnnotationWindowOpened: future}, nil)
+	if got := perform(t, w).Plan[0].Set[AnnotationWindowOpened]; got != stamp(w.now) {
+		t.Errorf("a window that is yet to have opened is stamped %q", got)
+	}
+}
+
+// A count that a person has written is raised, and does not become a negative one.
+func TestTheCountOfFailuresDoesNotOverflow(t *testing.T) {
+	w := pendingRotation(t)
+	w.Placeholder = nil
+	edit(&w.claim("blue-a").Annotations, map[string]string{AnnotationRetryCount: strconv.Itoa(math.MaxInt)}, nil)
+	w.now = w.now.Add(20 * time.Minute)
+	perform(t, w)
+	c := w.claim("blue-a")
+	if err := c.checkRetries(); err != nil || c.state() != StateFailed || c.retries() != mostRetries {
+		t.Errorf("%v: %v", err, c.Annotations)
 	}
 }

@@ -271,3 +271,37 @@ func (w *world) expireClaim(name string) {
 		w.remove(name)
 	}
 }
+
+// R27: a leader sees the surge ready, writes to the pool that it is draining, and is paused.
+// Its successor finds the surge lost and readyTimeout over, and gives the attempt up. That is a
+// write to the claim: the other half of the transition is refused, whenever it arrives, and no
+// surge is reaped under a drain.
+func TestR27ALateTransitionIsRefusedOnceTheAttemptIsGivenUp(t *testing.T) {
+	w := pendingRotation(t)
+	transition := w.decide().Plan
+	late := slices.IndexFunc(transition, func(st Step) bool { return st.Act == ActMarkDraining })
+	if late < 0 {
+		t.Fatalf("there is no transition in %q", acts(transition))
+	}
+	if _, err := w.act(transition, late); err != nil {
+		t.Fatal(err)
+	}
+	w.change("node-b", func(n *Node) { n.Ready = false })
+	w.now = w.now.Add(17 * time.Minute)
+	rollback := w.decide().Plan
+	if _, err := w.act(rollback, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.act(transition[late:], 1); !errors.Is(err, errRefused) {
+		t.Errorf("%v after %q, want it refused", err, acts(rollback[:1]))
+	}
+	// Too late, both: it is decided.
+	w.change("node-b", func(n *Node) { n.Ready = true })
+	w.Governance.Policy.ReadyTimeout = time.Hour
+	if err := w.run(func([]Step) int { return -1 }); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.outcomes(); !slices.Equal(got, []Outcome{Failure}) || w.claim("blue-b") != nil {
+		t.Errorf("it counts as %v, and the claims are %v", got, w.NodeClaims)
+	}
+}

@@ -1,7 +1,6 @@
 package rotation
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -91,11 +90,16 @@ func Decide(s Snapshot, now time.Time) Decision {
 			return d
 		}
 		for _, f := range p.Findings(s.NodePool, s.NodeClaims) {
-			d.Warnings = append(d.Warnings, Warning{Code: f.Code, Message: f.Message + "; " + f.Remedy, Moving: true})
+			w := f.warning()
+			w.Moving = true
+			d.Warnings = append(d.Warnings, w)
 		}
-		short := s.shortLeads(p)
-		d.Gauges.ShortLead = len(short)
-		d.Warnings = append(d.Warnings, short...)
+		for _, f := range s.shortLeads(p) {
+			d.Gauges.ShortLead++
+			w := f.warning()
+			w.On = f.claim
+			d.Warnings = append(d.Warnings, w)
+		}
 	}
 	d.Gauges.Conflict = len(s.Governance.Conflict) > 0
 	return d
@@ -103,7 +107,7 @@ func Decide(s Snapshot, now time.Time) Decision {
 
 func (s *Snapshot) decide(now time.Time) Decision {
 	active := s.NodePool.Annotations[AnnotationActive]
-	if strays := s.strays(now); len(strays) > 0 {
+	if strays := s.strays(now); len(strays) > 0 && !s.Unswept {
 		return Decision{Active: active, Reason: ReasonSweeping, Plan: strays}
 	}
 	p := s.Governance.Policy
@@ -113,36 +117,43 @@ func (s *Snapshot) decide(now time.Time) Decision {
 	if active != "" {
 		return s.advance(p, active, now)
 	}
-	if g := s.startGate(p, now); g.Reason != "" {
-		return Decision{Reason: g.Reason, Detail: g.Detail, Wake: g.Opens, Warnings: g.Warn}
-	}
 	v := s.survey(p, now)
+	if g := s.startGate(p, v.first, now); g.Reason != "" {
+		d := Decision{Reason: g.Reason, Detail: g.Detail, Wake: g.Opens, Warnings: g.Warn}
+		if g.Reason == ReasonOutOfWindow {
+			d.Wake = earliest(d.Wake, v.asked)
+		}
+		return d
+	}
 	if v.first == nil {
 		return Decision{Reason: ReasonNoCandidate, Detail: v.census.String(), Wake: v.next}
 	}
 	anchor := Step{
 		Act: ActClaimAnchor, On: s.NodePool.Object, Set: map[string]string{AnnotationActive: v.first.Name},
+		Clear: present(s.NodePool.Annotations, anchorSet[1:]...), // what could not be swept is not taken for its own
 		Facts: Facts{
 			NodeClaim: v.first.Name, Node: v.first.NodeName, Mode: ModeSurge, Age: now.Sub(v.first.Created),
 			Eligible: v.census[Eligible], Deadline: v.deadline,
+			Requested: v.first.requested(), RequestedBy: v.first.Annotations[AnnotationRequestedBy],
 		},
 	}
+	var d Decision
 	if p.ForcefulFallback && v.deadline.Sub(now) < p.terms(v.first).TRot {
-		return s.fallBack(v.first, anchor, now)
+		d = s.fallBack(v.first, anchor, now)
+	} else if d = s.attempt(p, v.first, v, now, anchor); p.ForcefulFallback {
+		d.Wake = earliest(d.Wake, v.deadline.Add(1-p.terms(v.first).TRot)) // from then on without a surge
 	}
-	return s.attempt(p, v.first, v, now, anchor)
+	d.Wake = earliest(d.Wake, v.next) // from then on another may go first
+	return d
 }
 
 // attempt begins an attempt on c if the pool's limits leave room for its surge; first is
 // what has to be written before the claim is touched.
 func (s *Snapshot) attempt(p *Policy, c *NodeClaim, v survey, now time.Time, first ...Step) Decision {
-	if short, ok := headroom(s.NodePool, size(c, s.Pods[c.NodeName], p.WholeNodeReservation)); !ok {
-		detail := fmt.Sprintf("the surge for NodeClaim %s wants %s of %s, of which spec.limits of NodePool %s (%s) leaves %s: raise the limit",
-			c.Name, short.Want.String(), short.Resource, s.NodePool.Name, short.Limit.String(), short.Remaining.String())
-		return Decision{
-			Reason: ReasonInsufficientHeadroom, Detail: detail, Wake: v.next,
-			Warnings: []Warning{{Code: "InsufficientHeadroom", Message: detail}},
-		}
+	if f, short := s.tooLittle(p, c); short {
+		w := f.warning()
+		w.Moving = true
+		return Decision{Reason: ReasonInsufficientHeadroom, Detail: f.String(), Warnings: []Warning{w}}
 	}
 	d := s.surge(p, c, v, now)
 	d.Plan = append(first, d.Plan...)
@@ -156,8 +167,8 @@ func (s *Snapshot) ungoverned(active string) Decision {
 	d := Decision{Active: active, Reason: ReasonUngoverned, Detail: "no RotationPolicy selects this NodePool"}
 	if names := s.Governance.Conflict; len(names) > 0 {
 		d.Reason = ReasonPolicyConflict
-		d.Detail = fmt.Sprintf("RotationPolicies %v select this NodePool with equal specificity: narrow one of their selectors", names)
-		d.Warnings = []Warning{{Code: "PolicyConflict", Message: d.Detail}}
+		f := tie(names)
+		d.Detail, d.Warnings = f.String(), []Warning{f.warning()}
 	}
 	if active == "" {
 		return d

@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -156,5 +157,60 @@ func TestGauges(t *testing.T) {
 	w.Governance = Governance{Conflict: []string{"a", "b"}}
 	if g := w.decide().Gauges; !cmp.Equal(g, Gauges{Conflict: true}) {
 		t.Errorf("under a conflict: %+v", g)
+	}
+}
+
+// The template has 30 days, the policy says 10, and a claim of an older template has 150 hours:
+// it would expire before it is due. The derived threshold is for it as well; a claim with a
+// whole period left after 10 days is due then.
+func TestAShortLifeUnderAnExplicitThresholdIsRotatedAtTheFirstOpportunity(t *testing.T) {
+	w := oldNode(t)
+	w.Governance.Policy.AgeThreshold = 10 * day
+	w.NodePool.ExpireAfter = ptr(30 * day)
+	c := w.claim("blue-a")
+	c.ExpireAfter, c.Created = ptr(150*time.Hour), w.now.Add(-149*time.Hour)
+	for _, fallback := range []bool{false, true} {
+		w.Governance.Policy.ForcefulFallback = fallback
+		d := w.decide()
+		if !strings.HasPrefix(acts(d.Plan), string(ActClaimAnchor)) || d.Gauges.ShortLead != 1 {
+			t.Errorf("fallback %t: %s %s: %s, %d short leads", fallback, d.Reason, d.Detail, acts(d.Plan), d.Gauges.ShortLead)
+		}
+	}
+	if due, _ := w.Governance.Policy.due(&NodeClaim{Created: w.now, ExpireAfter: ptr(15 * day), GracePeriod: ptr(time.Hour)}); !due.Equal(w.now.Add(10 * day)) {
+		t.Errorf("a claim of 15 days is due after %s", due.Sub(w.now))
+	}
+}
+
+// As long as a duration of Karpenter's can be: 292 years.
+func TestDurationsDoNotOverflow(t *testing.T) {
+	const most = time.Duration(math.MaxInt64)
+	for i, got := range []time.Duration{plus(most, 1), plus(most-1, 1), plus(1, most), times(most/2, 3), -plus(-most, -1), -plus(-most+1, -1), times(1, math.MaxInt)} {
+		if got != most {
+			t.Errorf("case %d: %s", i, got)
+		}
+	}
+	if plus(time.Minute, -time.Hour) != -59*time.Minute || plus(-most, most) != 0 || times(time.Minute, 3) != 3*time.Minute || times(0, 3) != 0 {
+		t.Error("what is far from the ends is reckoned otherwise")
+	}
+	w := oldNode(t)
+	long := 2562047 * time.Hour
+	w.NodePool.GracePeriod = &long
+	p := w.Governance.Policy
+	p.ReadyTimeout, p.RetryBackoff, p.CooldownAfter = long, long, long
+	if terms := p.Terms(w.NodePool.ExpireAfter, &long); terms.TRot != most || terms.Threshold > 0 || terms.Chances >= 0 && p.AgeThreshold > 0 {
+		t.Errorf("t_rot %s, A %s, G %d", terms.TRot, terms.Threshold, terms.Chances)
+	}
+	codes := map[string]bool{}
+	for _, f := range p.Findings(w.NodePool, nil) {
+		codes[f.Code] = true
+	}
+	if !codes["HardCapExceeded"] || !codes["ANonPositive"] {
+		t.Errorf("found %v", codes)
+	}
+	if got := p.backoff(w.now, 4, w.now); got <= 0 {
+		t.Errorf("the fourth attempt comes after %s", got)
+	}
+	if got := p.Throughput(&long); got.Capacity != 1 {
+		t.Errorf("%d starts in a window", got.Capacity)
 	}
 }

@@ -16,7 +16,8 @@
 //
 // A plan that would act on other objects first begins with holdClaim, which changes
 // nothing and is refused once the claim has moved on. So a plan made on a view that lags
-// ends before it does harm.
+// ends before it does harm. One that reaps a surge begins with giveUp, which is a write: what
+// was decided before it is refused even if it arrives after it.
 //
 // # The rotation, as writes
 //

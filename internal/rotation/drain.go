@@ -26,10 +26,10 @@ func (s *Snapshot) drain(c *NodeClaim, now time.Time) Decision {
 	}
 	if c.Deleting.IsZero() {
 		d.Plan = append(d.Plan, Step{Act: ActDeleteNodeClaim, On: c.Object, Facts: Facts{NodeClaim: c.Name, Node: c.NodeName, Mode: s.mode()}})
-		return d
+		return s.notBegun(d, c, now)
 	}
 	d.Detail = fmt.Sprintf("Karpenter drains node %s since %s", c.NodeName, stamp(c.Deleting))
-	bound := c.Deleting.Add(grace(c.GracePeriod) + buffer)
+	bound := c.Deleting.Add(plus(grace(c.GracePeriod), buffer))
 	if now.Before(bound) {
 		d.Wake = bound
 		return d
@@ -39,15 +39,39 @@ func (s *Snapshot) drain(c *NodeClaim, now time.Time) Decision {
 	return d
 }
 
+// notBegun tells of a drain that should have ended, counted from the transition, and has not
+// begun: somebody does not let the NodeClaim be deleted.
+func (s *Snapshot) notBegun(d Decision, c *NodeClaim, now time.Time) Decision {
+	at, err := readPast(s.NodePool.Annotations, AnnotationDrainingAt, now)
+	bound := at.Add(plus(grace(c.GracePeriod), buffer))
+	if err != nil || at.IsZero() || now.Before(bound) {
+		return d
+	}
+	d.Stuck = Stuck{Since: bound, NotBegun: "its deletion is not let through; look for webhooks and admission policies on NodeClaims"}
+	switch {
+	case s.Placeholder != nil:
+		d.Stuck.NotBegun = fmt.Sprintf("its placeholder %s does not go; look for finalizers on the pod", s.Placeholder.Name)
+	case s.Trouble != "":
+		d.Stuck.NotBegun += ": " + s.Trouble
+	}
+	d.Detail = fmt.Sprintf("NodeClaim %s was to be drained from %s on: %s", c.Name, stamp(at), d.Stuck)
+	return d
+}
+
 // Stuck is a drain past its bound: the claim's own grace period and a buffer (§5.2). The
 // zero value is a drain that is not, or none at all.
 type Stuck struct {
 	Since time.Time
 	On    string // the pods that are left on the node, sorted
+
+	NotBegun string // what keeps the NodeClaim from being deleted
 }
 
 // String says what is in the way, and what to look at.
 func (s Stuck) String() string {
+	if s.NotBegun != "" {
+		return s.NotBegun
+	}
 	if s.On == "" {
 		return "no workload pod is left on the node; look for finalizers on the Node and the NodeClaim, and for volumes that do not detach"
 	}
@@ -60,7 +84,7 @@ func (s *Snapshot) blockers(node string) string {
 	const most = 10
 	var left []string
 	for _, pod := range s.Pods[node] {
-		if occupies(pod) && !toleratesDisruption(pod) {
+		if Occupies(pod) && !toleratesDisruption(pod) {
 			left = append(left, pod.Namespace+"/"+pod.Name)
 		}
 	}

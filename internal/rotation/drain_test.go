@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,5 +78,34 @@ func TestBlockersAreThePodsThatKarpenterWaitsFor(t *testing.T) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// A webhook does not let the NodeClaim be deleted. The drain counts from the transition, as it
+// has no other beginning.
+func TestADrainThatIsNotLetBeginIsStuck(t *testing.T) {
+	w := draining(t, ptr(time.Hour))
+	w.claim("blue-a").Deleting = time.Time{}
+	w.Trouble = "denied the request: locked"
+	begun := w.now
+	for after, stuck := range map[time.Duration]bool{62*time.Minute - 1: false, 62 * time.Minute: true} {
+		w.now = begun.Add(after)
+		d := w.decide()
+		if d.Gauges.DrainStuck != stuck || acts(d.Plan) != string(ActDeleteNodeClaim) {
+			t.Errorf("after %s: stuck %t, plan %s", after, d.Gauges.DrainStuck, acts(d.Plan))
+		}
+		const want = "NodeClaim blue-a was to be drained from 2026-06-10T02:00:40Z on: its deletion is not let through; look for webhooks and admission policies on NodeClaims: denied the request: locked"
+		if stuck && d.Detail != want {
+			t.Errorf("it says %q", d.Detail)
+		}
+	}
+	w.now = begun.Add(2 * time.Hour)
+	w.Placeholder = &Placeholder{Object: Object{Name: "noderotation-surge-blue-a"}, Deleting: true}
+	if d := w.decide(); !strings.Contains(d.Detail, "its placeholder noderotation-surge-blue-a does not go") {
+		t.Errorf("held by its placeholder, it says %q", d.Detail)
+	}
+	edit(&w.NodePool.Annotations, map[string]string{AnnotationDrainingAt: "x"}, nil)
+	if d := w.decide(); d.Gauges.DrainStuck {
+		t.Errorf("nothing says since when: %v", d.Stuck)
 	}
 }

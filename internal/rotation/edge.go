@@ -13,7 +13,7 @@ import "time"
 // It returns the step to take, or else the instant at which there may come to be one. The
 // write that clears the stamp is what claims the verdict.
 func (s *Snapshot) windowEdge(p *Policy, v survey, now time.Time) (edge Step, next time.Time) {
-	opened, err := readStamp(s.NodePool.Annotations, AnnotationWindowOpened)
+	opened, err := readPast(s.NodePool.Annotations, AnnotationWindowOpened, now)
 	seen := err != nil || !opened.IsZero()
 	waiting := v.census[Eligible] + v.census[Backoff]
 	freeze := s.freezeGate(now)
@@ -21,8 +21,11 @@ func (s *Snapshot) windowEdge(p *Policy, v survey, now time.Time) (edge Step, ne
 	switch {
 	case p.Invalid != "": // some of its windows are not known
 		return Step{}, time.Time{}
-	case open && (o.End.IsZero() || seen && err == nil), !open && !seen:
+	case open && (o.End.IsZero() || seen && err == nil):
 		return Step{}, time.Time{}
+	case !open && !seen:
+		o, _ = p.Windows.Next(now) // whatever keeps the pool from starting then
+		return Step{}, o.Start
 	case open && waiting == 0:
 		return Step{}, v.next
 	case open && freeze.Reason != "":
@@ -33,8 +36,9 @@ func (s *Snapshot) windowEdge(p *Policy, v survey, now time.Time) (edge Step, ne
 		return Step{}, time.Time{} // it may still succeed
 	}
 	done := Step{Act: ActSettleWindow, On: s.NodePool.Object, Clear: []string{AnnotationWindowOpened}}
-	last, _ := readStamp(s.NodePool.Annotations, AnnotationLastRotation)
-	if err == nil && waiting > 0 && freeze.Reason == "" && last.Before(opened) {
+	last, _ := readPast(s.NodePool.Annotations, AnnotationLastRotation, now)
+	// Nothing is before a stamp that cannot be read.
+	if waiting > 0 && freeze.Reason == "" && last.Before(opened) {
 		done.Act = ActMissWindow
 		done.Facts = Facts{WindowOpened: opened, Eligible: v.census[Eligible], InBackoff: v.census[Backoff]}
 	}

@@ -70,8 +70,12 @@ func TestTheVerdictOnAWindow(t *testing.T) {
 // pool wakes for it, and for the end of a freeze.
 func TestTheWindowWakesForWhatMakesItCount(t *testing.T) {
 	w := oldNode(t)
-	w.now = w.now.Add(time.Hour)
 	w.NodePool.Static = true
+	w.now = w.now.Add(-time.Hour)
+	if d := w.decide(); len(d.Plan) > 0 || !d.Wake.Equal(date(t, "2026-06-10T02:00:00Z")) {
+		t.Errorf("%s, wake at %s; want it when the window opens", acts(d.Plan), d.Wake)
+	}
+	w.now = w.now.Add(2 * time.Hour)
 	w.claim("blue-a").Created = w.now.Add(-142*time.Hour - 43*time.Minute)
 	if d := w.decide(); len(d.Plan) > 0 || !d.Wake.Equal(w.now.Add(1)) {
 		t.Errorf("%s, wake in %s; want it just past the threshold", acts(d.Plan), d.Wake.Sub(w.now))

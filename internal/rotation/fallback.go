@@ -1,6 +1,9 @@
 package rotation
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // fallBack starts a rotation without a surge: a graceful one could not end before the
 // deadline, so the drain that Karpenter would force at any hour is brought into the window
@@ -10,6 +13,7 @@ func (s *Snapshot) fallBack(c *NodeClaim, anchor Step, now time.Time) Decision {
 	anchor.Set[AnnotationMode] = ModeFallback
 	anchor.Set[AnnotationActiveState] = StateDraining
 	anchor.Set[AnnotationDrainingAt] = stamp(now)
+	anchor.Clear = slices.DeleteFunc(anchor.Clear, func(k string) bool { _, set := anchor.Set[k]; return set })
 	anchor.Facts.Mode = ModeFallback
 	d := s.forceful(c)
 	d.Plan = append([]Step{anchor}, d.Plan...)

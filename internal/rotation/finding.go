@@ -29,6 +29,18 @@ type Finding struct {
 	Remedy   string // what to change
 }
 
+// String is how an Event puts it.
+func (f Finding) String() string { return f.Message + "; " + f.Remedy }
+
+// warning is the Warning Event that tells it of the NodePool.
+func (f Finding) warning() Warning { return Warning{Code: f.Code, Message: f.String()} }
+
+// claimFinding is one about a single claim.
+type claimFinding struct {
+	Finding
+	claim Object
+}
+
 func warning(code, remedy, format string, args ...any) Finding {
 	return Finding{Code: code, Severity: Warn, Message: fmt.Sprintf(format, args...), Remedy: remedy}
 }
@@ -102,7 +114,7 @@ func (p *Policy) doubts(pool NodePool, t Terms) []Finding {
 		p.AgeThreshold, pool.ExpireAfter, t.TRot, p.AgeThreshold, period, t.Chances, p.Chances)
 	doubt(pool.GracePeriod == nil, "TGPUnset", "set terminationGracePeriod in the NodePool's template",
 		"terminationGracePeriod is not set: nothing bounds a drain, and it is counted as %s", unsetGracePeriod)
-	life := *pool.ExpireAfter + grace(pool.GracePeriod)
+	life := plus(*pool.ExpireAfter, grace(pool.GracePeriod))
 	doubt(life > hardCap, "HardCapExceeded", "lower expireAfter or terminationGracePeriod",
 		"expireAfter %s + terminationGracePeriod %s = %s, beyond the %s after which EKS Auto Mode ends a node by force",
 		pool.ExpireAfter, grace(pool.GracePeriod), life, time.Duration(hardCap))
@@ -135,17 +147,16 @@ func (p *Policy) shortLead(expireAfter *time.Duration, t Terms) string {
 	return ""
 }
 
-// shortLeads warns of every claim whose own terms leave too little lead. It is rotated at
-// the first opportunity there is, without a promise.
-func (s *Snapshot) shortLeads(p *Policy) []Warning {
-	var ws []Warning
+// shortLeads are the claims whose own terms leave too little lead. Each is rotated at the
+// first opportunity there is, without a promise.
+func (s *Snapshot) shortLeads(p *Policy) []claimFinding {
+	var fs []claimFinding
 	for i := range s.NodeClaims {
 		c := &s.NodeClaims[i]
 		if why := p.shortLead(c.ExpireAfter, p.terms(c)); why != "" && c.Deleting.IsZero() {
-			ws = append(ws, Warning{On: c.Object, Code: "ShortLead", Message: fmt.Sprintf(
-				"%s: whether the node is rotated before its deadline %s is not sure; raise expireAfter in the NodePool's template, for its successors",
-				why, stamp(c.Created.Add(*c.ExpireAfter)))})
+			fs = append(fs, claimFinding{warning("ShortLead", "raise expireAfter in the NodePool's template, for its successors",
+				"%s: whether the node is rotated before its deadline %s is not sure", why, stamp(c.Created.Add(*c.ExpireAfter))), c.Object})
 		}
 	}
-	return ws
+	return fs
 }

@@ -15,20 +15,21 @@ type gate struct {
 }
 
 // startGate asks every gate in front of the choice of a candidate, in order (§5.2,
-// steps 1a to 2), and returns the first closed one.
-func (s *Snapshot) startGate(p *Policy, now time.Time) gate {
+// steps 1a to 2), and returns the first closed one. The candidate that would be chosen, nil if
+// there is none, matters to the window alone.
+func (s *Snapshot) startGate(p *Policy, c *NodeClaim, now time.Time) gate {
 	if p.Invalid != "" {
 		return gate{Reason: ReasonPolicyInvalid, Detail: p.Invalid}
 	}
 	if s.NodePool.Static {
-		const why = "spec.replicas is set: Karpenter keeps the number of nodes fixed, so no surge can come up in this NodePool"
-		return gate{Reason: ReasonStatic, Detail: why, Warn: []Warning{{Code: "StaticNodePool", Once: true,
-			Message: why + "; its nodes are left to expire: move the workload to a NodePool without spec.replicas, or take this one out of the RotationPolicy's selector"}}}
+		w := staticPool.warning()
+		w.Once = true
+		return gate{Reason: ReasonStatic, Detail: staticPool.Message, Warn: []Warning{w}}
 	}
 	if fs := p.fatal(s.NodePool); len(fs) > 0 {
-		return gate{Reason: ReasonInfeasible, Detail: fs[0].Code + ": " + fs[0].Message + "; " + fs[0].Remedy}
+		return gate{Reason: ReasonInfeasible, Detail: fs[0].Code + ": " + fs[0].String()}
 	}
-	if _, open := p.Windows.At(now); !open {
+	if _, open := p.Windows.At(now); !open && (c == nil || c.requested() != RequestNow) {
 		g := gate{Reason: ReasonOutOfWindow}
 		if next, ok := p.Windows.Next(now); ok {
 			g.Opens = next.Start
@@ -64,9 +65,9 @@ func (s *Snapshot) freezeGate(now time.Time) gate {
 // pauseGate keeps a distance from an earlier end: gate A after a success, gate B after a
 // failure (§5.2).
 func (s *Snapshot) pauseGate(r Reason, key string, pause time.Duration, now time.Time) gate {
-	last, err := readStamp(s.NodePool.Annotations, key)
+	last, err := readPast(s.NodePool.Annotations, key, now)
 	if err != nil {
-		return gate{Reason: r, Detail: err.Error(), Warn: []Warning{{Code: "AnnotationInvalid", Message: err.Error()}}}
+		return gate{Reason: r, Detail: err.Error(), Opens: readable(err), Warn: []Warning{{Code: "AnnotationInvalid", Message: err.Error()}}}
 	}
 	if opens := last.Add(pause); !last.IsZero() && now.Before(opens) {
 		return gate{Reason: r, Detail: fmt.Sprintf("%s after %s", pause, stamp(last)), Opens: opens}
@@ -81,8 +82,10 @@ func (s *Snapshot) disruptionGate() gate {
 		if !c.Deleting.IsZero() {
 			return gate{Reason: ReasonDisruption, Detail: fmt.Sprintf("NodeClaim %s is being deleted since %s", c.Name, stamp(c.Deleting))}
 		}
-		if n, ok := s.Nodes[c.NodeName]; ok && n.disrupted() {
-			return gate{Reason: ReasonDisruption, Detail: fmt.Sprintf("Node %s of NodeClaim %s carries the taint %s", n.Name, c.Name, taintDisrupt)}
+		for _, name := range s.nodesOf(c) {
+			if n, ok := s.Nodes[name]; ok && n.disrupted() {
+				return gate{Reason: ReasonDisruption, Detail: fmt.Sprintf("Node %s of NodeClaim %s carries the taint %s", n.Name, c.Name, taintDisrupt)}
+			}
 		}
 	}
 	return gate{}

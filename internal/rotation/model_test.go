@@ -191,7 +191,7 @@ func (w *world) createPlaceholder(st Step) (string, error) {
 		return "", unlawful{st, why}
 	}
 	w.created++
-	w.Placeholder = &Placeholder{Object: w.object(KindPlaceholder, st.Create.Name), SurgeFor: st.Create.SurgeFor, Phase: corev1.PodPending}
+	w.Placeholder = &Placeholder{Object: w.object(KindPlaceholder, st.Create.Name), SurgeFor: st.Create.SurgeFor, Created: w.now.Truncate(time.Second), Phase: corev1.PodPending}
 	return w.Placeholder.Version, nil
 }
 
@@ -235,7 +235,7 @@ func (w *world) breaks(st Step) string {
 		return fmt.Sprintf("it is for %q, but the anchor says %q", st.Facts.NodeClaim, active)
 	}
 	switch c := w.claim(active); st.Act {
-	case ActMarkPending, ActRecordSurgeClaim, ActMarkDraining, ActDeleteNodeClaim, ActMarkFailed, ActMarkExpired, ActForgetAttempt:
+	case ActMarkPending, ActGiveUp, ActRecordSurgeClaim, ActMarkDraining, ActDeleteNodeClaim, ActMarkFailed, ActMarkExpired, ActForgetAttempt:
 		if st.On.Name != active {
 			return "it writes to another claim"
 		}
@@ -267,7 +267,7 @@ func (w *world) breaks(st Step) string {
 }
 
 func (w *world) breaksOnWindow(st Step) string {
-	opened, err := readStamp(w.NodePool.Annotations, AnnotationWindowOpened)
+	opened, err := readPast(w.NodePool.Annotations, AnnotationWindowOpened, w.now)
 	if st.Act == ActStampWindow {
 		return first(
 			law(err != nil || opened.IsZero(), "it is stamped already"),
@@ -293,8 +293,11 @@ func (w *world) breaksOnClaim(st Step, c *NodeClaim) string {
 	case ActRecordSurgeClaim:
 		host := w.claim(st.Set[AnnotationSurgeClaim])
 		return first(law(host != nil && host.Name != c.Name, "the surge claim is not another claim of the pool"))
+	case ActGiveUp:
+		return first(law(state == StatePending, "from %q", state))
 	case ActMarkDraining:
 		return first(
+			law(c.Annotations[AnnotationRollbackAt] == "", "the attempt is given up"),
 			law(state == StatePending || state == "" || state == StateFailed, "from %q", state),
 			law(w.NodePool.Annotations[AnnotationActiveState] == StateDraining, "the pool has to say draining first"),
 		)
@@ -347,13 +350,14 @@ func breaksRelease(st Step, n Node, active string) string {
 }
 
 func (w *world) breaksReap(st Step, c *NodeClaim) string {
-	surge, start := w.claim(st.On.Name), c.startedAt()
+	surge, start := w.claim(st.On.Name), c.startedAt(w.now)
 	for _, pod := range w.Pods[surge.NodeName] {
 		if !ownedBy(pod, "DaemonSet") && pod.Labels[LabelPlaceholder] == "" && !finished(pod) && !static(pod) {
 			return "it takes " + pod.Name + " down"
 		}
 	}
 	return first(
+		law(c.Annotations[AnnotationRollbackAt] != "", "the attempt is not given up"),
 		law(surge.Name != c.Name, "it is the candidate"),
 		law(!start.IsZero() && !surge.Created.Before(start), "it was there before the attempt"),
 		law(surge.Deleting.IsZero(), "it is being deleted already"),

@@ -22,6 +22,7 @@ const (
 	ActMarkDraining      Act = "markDraining"      // NodeClaim
 	ActDeletePlaceholder Act = "deletePlaceholder" // Pod: zero grace; done only once it is gone
 	ActDeleteNodeClaim   Act = "deleteNodeClaim"   // NodeClaim: Karpenter drains from here on
+	ActGiveUp            Act = "giveUp"            // NodeClaim: the attempt can only be rolled back from here on
 	ActReapSurgeClaim    Act = "reapSurgeClaim"    // NodeClaim of a surge that failed
 	ActReleaseNode       Act = "releaseNode"       // Node: what we put on it, and nothing else
 	ActMarkFailed        Act = "markFailed"        // NodeClaim
@@ -47,6 +48,11 @@ type Step struct {
 	Unschedulable *bool            // Node only: spec.unschedulable
 	Create        *PlaceholderSpec // ActCreatePlaceholder only
 
+	// Empty are nodes on which nothing may run that Occupies them: ActReapSurgeClaim only. The
+	// step is refused for a pod that has come since the decision, as one may once the placeholder
+	// has left its room.
+	Empty []string
+
 	Facts Facts // what may be announced once the step is durable
 }
 
@@ -63,6 +69,8 @@ type Facts struct {
 	SurgeWait    time.Duration
 	Drain        time.Duration
 	Age          time.Duration
+	Requested    string // RequestWindow or RequestNow, if a person has asked for it
+	RequestedBy  string
 	Eligible     int
 	InBackoff    int
 	WindowOpened time.Time

@@ -53,6 +53,7 @@ func drawGovernance(t *rapid.T) Governance {
 	p.AgeThreshold = rapid.SampledFrom([]time.Duration{0, 0, 5 * day}).Draw(t, "ageThreshold")
 	p.ReadyTimeout = rapid.SampledFrom([]time.Duration{time.Minute, 15 * time.Minute}).Draw(t, "readyTimeout")
 	p.CooldownAfter = rapid.SampledFrom([]time.Duration{0, 10 * time.Minute}).Draw(t, "cooldownAfter")
+	p.ForcefulFallback = rapid.IntRange(0, 3).Draw(t, "fallback") == 0
 	if rapid.IntRange(0, 19).Draw(t, "valid") == 0 {
 		p.Invalid = "the zone is unknown"
 	}

@@ -76,7 +76,7 @@ func (z *Sizing) ceiling(c *NodeClaim, name corev1.ResourceName) (resource.Quant
 }
 
 func (z *Sizing) raise(c *NodeClaim, name corev1.ResourceName) {
-	if limit, ok := z.ceiling(c, name); ok && limit.Sign() > 0 && limit.Cmp(z.Requests[name]) > 0 {
+	if limit, ok := z.ceiling(c, name); ok && limit.Cmp(z.Requests[name]) > 0 {
 		z.Requests[name] = limit
 		z.Raised = true
 	}
@@ -86,15 +86,15 @@ func (z *Sizing) raise(c *NodeClaim, name corev1.ResourceName) {
 // Static pods, finished pods, pods pinned to this very node and pods already on their
 // way out do not; a terminating StatefulSet pod does, as its successor waits for it.
 func reschedulable(pod *corev1.Pod) bool {
-	if !occupies(pod) || pinned(pod) {
+	if !Occupies(pod) || pinned(pod) {
 		return false
 	}
 	return pod.DeletionTimestamp == nil || ownedBy(pod, "StatefulSet")
 }
 
-// occupies reports a pod that is somebody's workload on its node: not one that comes with
+// Occupies reports a pod that is somebody's workload on its node: not one that comes with
 // every node, not a finished one, not a placeholder.
-func occupies(pod *corev1.Pod) bool {
+func Occupies(pod *corev1.Pod) bool {
 	return !finished(pod) && !ownedBy(pod, "DaemonSet") && !static(pod) && pod.Labels[LabelPlaceholder] == ""
 }
 

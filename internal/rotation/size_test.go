@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -79,7 +80,7 @@ func TestR10PodsThatNeedNoNewHome(t *testing.T) {
 			if got := reschedulable(tt.pod); got != tt.counts {
 				t.Errorf("needs a new home: %t, want %t", got, tt.counts)
 			}
-			if got := occupies(tt.pod); got != tt.occupies {
+			if got := Occupies(tt.pod); got != tt.occupies {
 				t.Errorf("is somebody's workload: %t, want %t", got, tt.occupies)
 			}
 		})
@@ -305,5 +306,16 @@ func TestAWholeNodeIsReservedOnRequest(t *testing.T) {
 				t.Errorf("raised %t, clamped %t, refused %q; want %t, %t, %q", z.Raised, z.Clamped, z.Refused, tt.raised, tt.clamped, tt.refused)
 			}
 		})
+	}
+}
+
+// What the surge wants moves with every pod; the warning stays the same one.
+func TestTooLittleHeadroomIsOneWarning(t *testing.T) {
+	w := oldNode(t)
+	w.NodePool.Limits = list("cpu", "500m")
+	d := w.decide()
+	i := slices.IndexFunc(d.Warnings, func(w Warning) bool { return w.Code == "InsufficientHeadroom" })
+	if i < 0 || !d.Warnings[i].Moving {
+		t.Errorf("%s: %v", d.Reason, d.Warnings)
 	}
 }

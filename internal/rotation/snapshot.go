@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,9 @@ type Snapshot struct {
 
 	// Strays are the other placeholders of the pool: none that the anchor owns.
 	Strays []Placeholder
+
+	// Unswept says that the strays cannot be taken away at present, and are decided around.
+	Unswept bool
 
 	// Trouble is why the last write for the pool failed, for people.
 	Trouble string
@@ -106,8 +110,10 @@ type Node struct {
 // Placeholder is what a decision reads of the placeholder pod.
 type Placeholder struct {
 	Object
+	NodePool string // the pool that it is pinned to
 	SurgeFor string // the NodeClaim whose drain it reserves for
 
+	Created  time.Time
 	NodeName string // empty until bound
 	Phase    corev1.PodPhase
 	Deleting bool
@@ -149,6 +155,31 @@ func (s *Snapshot) claimOn(node string) *NodeClaim {
 	return s.claim(s.Nodes[node].Claim)
 }
 
+// nodesOf names the nodes of a claim: the one that the claim names, and then those that name
+// the claim as their owner, on which pods can run already. That there are two is no state in
+// which Karpenter leaves a claim, but in doubt both are looked at.
+func (s *Snapshot) nodesOf(c *NodeClaim) []string {
+	var names []string
+	for name, n := range s.Nodes {
+		if n.Claim == c.Name && name != c.NodeName {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if c.NodeName != "" {
+		names = append([]string{c.NodeName}, names...)
+	}
+	return names
+}
+
+// nodeOf is the first of them, empty when there is none yet.
+func (s *Snapshot) nodeOf(c *NodeClaim) string {
+	if names := s.nodesOf(c); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
 // Focus names the nodes whose pods Decide reads at this instant: the node of the
 // candidate and, in a rotation under way, the node of its surge. It is empty when no
 // pod matters, which is nearly always.
@@ -164,16 +195,21 @@ func Focus(s Snapshot, now time.Time) []string {
 			claims = append(claims, s.claimOn(s.Placeholder.NodeName))
 		}
 	} else if p := s.Governance.Policy; p != nil {
-		if s.startGate(p, now).Reason == "" {
-			claims = append(claims, s.survey(p, now).first)
+		if c := s.survey(p, now).first; s.startGate(p, c, now).Reason == "" {
+			claims = append(claims, c)
 		}
 	}
 	var nodes []string
-	seen := map[string]bool{"": true}
+	seen := map[string]bool{}
 	for _, c := range claims {
-		if c != nil && !seen[c.NodeName] {
-			seen[c.NodeName] = true
-			nodes = append(nodes, c.NodeName)
+		if c == nil {
+			continue
+		}
+		for _, node := range s.nodesOf(c) {
+			if !seen[node] {
+				seen[node] = true
+				nodes = append(nodes, node)
+			}
 		}
 	}
 	return nodes

@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -28,6 +29,7 @@ const (
 	AnnotationFailedAt   = prefix + "failed-at"   // RFC 3339
 	AnnotationRetryCount = prefix + "retry-count" // integer
 	AnnotationSurgeClaim = prefix + "surge-claim" // NodeClaim name
+	AnnotationRollbackAt = prefix + "rollback-at" // RFC 3339: the attempt is given up, and its surge reaped
 
 	// On the frozen Nodes and, AnnotationSurgeFor alone, on the placeholder.
 	AnnotationSurgeFor          = prefix + "surge-for" // NodeClaim name
@@ -68,7 +70,7 @@ var anchorSet = []string{
 }
 
 // attemptSet is what ends with an attempt.
-var attemptSet = []string{AnnotationStartedAt, AnnotationSurgeClaim}
+var attemptSet = []string{AnnotationStartedAt, AnnotationSurgeClaim, AnnotationRollbackAt}
 
 // stamp writes an instant the way every annotation holds it: UTC, whole seconds.
 func stamp(t time.Time) string { return t.UTC().Truncate(time.Second).Format(time.RFC3339) }
@@ -88,6 +90,39 @@ func readStamp(annotations map[string]string, key string) (time.Time, error) {
 	return t, nil
 }
 
+// skew is how far the clocks of two controllers may be apart.
+const skew = 2 * time.Minute
+
+// readPast reads an instant at which something has happened. One that is yet to come cannot be
+// true, and is read as one that cannot be read, until it is skew away.
+func readPast(annotations map[string]string, key string, now time.Time) (time.Time, error) {
+	t, err := readStamp(annotations, key)
+	if err == nil && now.Before(t.Add(-skew)) {
+		return time.Time{}, notYetPast{key, t}
+	}
+	return t, err
+}
+
+type notYetPast struct {
+	key string
+	at  time.Time
+}
+
+func (e notYetPast) Error() string {
+	return fmt.Sprintf("annotation %s is %q, which is yet to come: correct it, remove it, or set the clock of the controller", e.key, stamp(e.at))
+}
+
+// readable is when an instant that readPast has refused can be read, zero if never by itself.
+func readable(err error) time.Time {
+	if e := (notYetPast{}); errors.As(err, &e) {
+		return e.at.Add(-skew)
+	}
+	return time.Time{}
+}
+
+// mostRetries is where the count of failed attempts ends.
+const mostRetries = 1_000_000
+
 // retries reads the number of failed attempts. A value that cannot be read counts as the
 // longest backoff.
 func (c *NodeClaim) retries() int {
@@ -99,7 +134,7 @@ func (c *NodeClaim) retries() int {
 	if err != nil || n < 0 {
 		return backoffSteps
 	}
-	return n
+	return min(n, mostRetries)
 }
 
 // checkRetries is the error of a retry-count that cannot be read.
@@ -115,8 +150,8 @@ func (c *NodeClaim) state() string { return c.Annotations[AnnotationState] }
 
 // startedAt returns when the attempt began; zero when it has not, or when the annotation
 // cannot be read.
-func (c *NodeClaim) startedAt() time.Time {
-	t, err := readStamp(c.Annotations, AnnotationStartedAt)
+func (c *NodeClaim) startedAt(now time.Time) time.Time {
+	t, err := readPast(c.Annotations, AnnotationStartedAt, now)
 	if err != nil {
 		return time.Time{}
 	}

@@ -30,6 +30,8 @@ func (s *Snapshot) surgeHost(c *NodeClaim) (Node, string) {
 	n, ok := s.Nodes[p.NodeName]
 	host := s.claimOn(p.NodeName)
 	switch {
+	case n.Claim == c.Name, host != nil && host.Name == c.Name:
+		return Node{}, fmt.Sprintf("placeholder %s is on node %s, which is the candidate's own, too", p.Name, p.NodeName)
 	case !ok:
 		return Node{}, fmt.Sprintf("node %s is not a node of NodePool %s", p.NodeName, s.NodePool.Name)
 	case n.Deleting, host != nil && !host.Deleting.IsZero():
@@ -63,7 +65,7 @@ func (s *Snapshot) surgePath(host Node, start time.Time) string {
 func (s *Snapshot) unproven(c *NodeClaim, start time.Time) string {
 	for i := range s.NodeClaims {
 		if o := &s.NodeClaims[i]; o.Name != c.Name && o.bornWithin(start) && o.Deleting.IsZero() {
-			return fmt.Sprintf("NodeClaim %s was created in the attempt, but its placeholder never came to node %s: it is left to Karpenter", o.Name, o.NodeName)
+			return fmt.Sprintf("NodeClaim %s was created in the attempt, but its placeholder never came to node %s: it is left to Karpenter", o.Name, s.nodeOf(o))
 		}
 	}
 	return ""
@@ -86,8 +88,8 @@ func (s *Snapshot) boundClaim(c *NodeClaim) *NodeClaim {
 // else the one under the placeholder, else, if none was ever recorded, the only claim of
 // the pool that was born within the attempt and has no Node yet. When two or more fit that
 // last description none is proven ours, and why says so.
-func (s *Snapshot) reapable(c *NodeClaim) (claim *NodeClaim, why string) {
-	start := c.startedAt()
+func (s *Snapshot) reapable(c *NodeClaim, now time.Time) (claim *NodeClaim, why string) {
+	start := c.startedAt(now)
 	recorded := c.Annotations[AnnotationSurgeClaim]
 	surge := s.claim(recorded)
 	if surge == nil || surge.Name == c.Name { // nothing makes the candidate its own surge
@@ -96,10 +98,14 @@ func (s *Snapshot) reapable(c *NodeClaim) (claim *NodeClaim, why string) {
 	if surge == nil && recorded != "" {
 		return nil, "" // it is gone already, and no other may be taken for it
 	}
+	// An attempt whose placeholder was never created, or is gone, comes here too, and what fits
+	// may be Karpenter's answer to somebody else's pods. The risk is taken: a claim without a
+	// Node runs nothing, Karpenter launches another for pods that still wait, and left alone it
+	// would be a second extra node of a rotation that failed.
 	if surge == nil {
 		var fits []*NodeClaim
 		for i := range s.NodeClaims {
-			if o := &s.NodeClaims[i]; o.Name != c.Name && o.NodeName == "" && o.bornWithin(start) && o.Deleting.IsZero() {
+			if o := &s.NodeClaims[i]; o.Name != c.Name && s.nodeOf(o) == "" && o.bornWithin(start) && o.Deleting.IsZero() {
 				fits = append(fits, o)
 			}
 		}
@@ -119,9 +125,11 @@ func (s *Snapshot) reapable(c *NodeClaim) (claim *NodeClaim, why string) {
 	case !surge.bornWithin(start):
 		return nil, fmt.Sprintf("surge host %s was there before the attempt: it stays", surge.Name)
 	}
-	for _, pod := range s.Pods[surge.NodeName] {
-		if occupies(pod) {
-			return nil, fmt.Sprintf("surge node %s already runs %s/%s: it stays", surge.NodeName, pod.Namespace, pod.Name)
+	for _, node := range s.nodesOf(surge) {
+		for _, pod := range s.Pods[node] {
+			if Occupies(pod) {
+				return nil, fmt.Sprintf("surge node %s already runs %s/%s: it stays", node, pod.Namespace, pod.Name)
+			}
 		}
 	}
 	return surge, ""

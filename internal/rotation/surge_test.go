@@ -60,6 +60,10 @@ func TestOnlyAFitHostIsASurge(t *testing.T) {
 		}, "node node-b carries the taint karpenter.sh/disrupted"},
 		{"not Ready", func(w *world) { w.change("node-b", func(n *Node) { n.Ready = false }) }, "node node-b is not Ready"},
 		{"a node of another pool", func(w *world) { w.bind("green-1", corev1.PodRunning) }, "node green-1 is not a node of NodePool blue"},
+		{"another node of the candidate", func(w *world) {
+			w.Nodes["node-a2"] = Node{Object: w.object(KindNode, "node-a2"), Ready: true, Claim: "blue-a", Labels: map[string]string{labelNodePool: "blue"}}
+			w.bind("node-a2", corev1.PodRunning)
+		}, "placeholder noderotation-surge-blue-a is on node node-a2, which is the candidate's own, too"},
 		{"the placeholder is preempted but still Running", func(w *world) { w.Placeholder.Deleting = true }, "placeholder noderotation-surge-blue-a is being deleted"},
 		{"the placeholder has failed and is on its way out", func(w *world) {
 			w.bind("node-b", corev1.PodFailed)
@@ -130,6 +134,20 @@ func TestSurgePath(t *testing.T) {
 	}
 }
 
+// unnamed is the moment in which Karpenter has registered node-b, and blue-b does not name it.
+func unnamed(w *world) {
+	w.claim("blue-b").NodeName = ""
+	w.change("node-b", func(n *Node) { n.Claim = "blue-b" })
+}
+
+func TestFocusKnowsANodeThatItsClaimDoesNotNameYet(t *testing.T) {
+	w := pendingRotation(t)
+	unnamed(w)
+	if diff := cmp.Diff([]string{"node-a", "node-b"}, Focus(w.view(), w.now)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // A rollback deletes a NodeClaim only if it is proven to be of its own making.
 func TestReapOnlyWhatIsProvenOurs(t *testing.T) {
 	record := func(w *world, name string) {
@@ -180,6 +198,11 @@ func TestReapOnlyWhatIsProvenOurs(t *testing.T) {
 			unregistered(w, "blue-d", 0)
 			w.remove("blue-d")
 		}, "blue-c", ""},
+		{"one with a node that it does not name yet", func(w *world) { w.Placeholder = nil; unnamed(w) }, "", "its placeholder never came to node node-b"},
+		{"with a pod of somebody's on a node that it does not name yet", func(w *world) {
+			unnamed(w)
+			w.Pods["node-b"] = []*corev1.Pod{runningPod("api")}
+		}, "", "already runs default/api"},
 		{"none that is proven", func(w *world) { w.Placeholder = nil }, "", "NodeClaim blue-b was created in the attempt, but its placeholder never came to node node-b: it is left to Karpenter"},
 		{"none", func(w *world) { w.Placeholder = nil; w.remove("blue-b") }, "", ""},
 		{"another than the recorded one, which is gone", func(w *world) {
@@ -200,12 +223,17 @@ func TestReapOnlyWhatIsProvenOurs(t *testing.T) {
 			w.Placeholder = nil
 			w.claim("blue-a").Created = w.now
 		}, "", ""},
+		{"the candidate itself, before it has a node", func(w *world) {
+			w.Placeholder = nil
+			w.remove("blue-b")
+			w.claim("blue-a").NodeName, w.claim("blue-a").Created = "", w.now
+		}, "", ""},
 		{"the candidate under its own placeholder", func(w *world) { w.bind("node-a", corev1.PodRunning) }, "", "NodeClaim blue-b was created in the attempt, but its placeholder never came to node node-b: it is left to Karpenter"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := pendingRotation(t)
 			tt.edit(w)
-			got, why := w.reapable(w.claim("blue-a"))
+			got, why := w.reapable(w.claim("blue-a"), w.now)
 			name := ""
 			if got != nil {
 				name = got.Name
@@ -233,6 +261,9 @@ func TestR07AnyDisruptionClosesTheGate(t *testing.T) {
 		{"a node has another taint", func(w *world) {
 			w.change("node-b", func(n *Node) { n.Taints = []corev1.Taint{{Key: "karpenter.sh/unregistered"}} })
 		}, ""},
+		{"the other node of a claim is tainted", func(w *world) {
+			w.Nodes["node-b2"] = Node{Object: w.object(KindNode, "node-b2"), Claim: "blue-b", Taints: []corev1.Taint{{Key: taintDisrupt}}}
+		}, ReasonDisruption},
 		{"a claim has no node yet", func(w *world) { w.join(NodeClaim{Object: Object{Name: "blue-c"}}) }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -285,7 +316,7 @@ func TestTheFirstClosedGateAnswers(t *testing.T) {
 		if step.opens != "" {
 			opens = date(t, step.opens)
 		}
-		if g := w.startGate(w.Governance.Policy, w.now); !g.Opens.Equal(opens) {
+		if g := w.startGate(w.Governance.Policy, nil, w.now); !g.Opens.Equal(opens) {
 			t.Errorf("%s opens at %s, want %s", d.Reason, g.Opens, opens)
 		}
 	}
@@ -295,7 +326,7 @@ func TestNoCooldownMeansAtOnce(t *testing.T) {
 	w := pendingRotation(t)
 	w.Governance.Policy.CooldownAfter = 0
 	w.NodePool.Annotations = map[string]string{AnnotationLastRotation: stamp(w.now)}
-	if g := w.startGate(w.Governance.Policy, w.now); g.Reason != "" {
+	if g := w.startGate(w.Governance.Policy, nil, w.now); g.Reason != "" {
 		t.Errorf("closed: %s %s", g.Reason, g.Detail)
 	}
 }
@@ -374,4 +405,126 @@ func TestAFailureSaysWhyThePlaceholderCouldNotBeCreated(t *testing.T) {
 		}
 	}
 	t.Errorf("no failure for the reason %q in %q", s.Trouble, acts(Decide(s, w.now).Plan))
+}
+
+// Somebody has edited started-at off, or an older controller has left one behind: neither
+// makes an attempt that has just begun run out of time.
+func TestAnAttemptIsTimedByItsOwnStart(t *testing.T) {
+	for name, prepare := range map[string]func() *world{
+		"taken off by somebody": func() *world {
+			w := pendingRotation(t)
+			edit(&w.claim("blue-a").Annotations, nil, []string{AnnotationStartedAt})
+			return w
+		},
+		"left by an ended attempt": func() *world {
+			w := oldNode(t)
+			edit(&w.claim("blue-a").Annotations, map[string]string{AnnotationStartedAt: stamp(w.now.Add(-day))}, nil)
+			return w
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := prepare()
+			d := w.decide()
+			for _, st := range d.Plan {
+				if st.Act == ActMarkPending && st.Set[AnnotationStartedAt] == stamp(w.now) {
+					return
+				}
+			}
+			t.Errorf("it does not begin: %s", acts(d.Plan))
+		})
+	}
+}
+
+// Karpenter has registered the node, which names its NodeClaim, and is about to write the
+// name of the node to that.
+func TestTheSurgeIsKnownByTheOwnerOfItsNode(t *testing.T) {
+	w := pendingRotation(t)
+	w.claim("blue-b").NodeName = ""
+	w.change("node-b", func(n *Node) { n.Claim = "blue-b" })
+	w.bind("node-b", corev1.PodPending)
+	d := perform(t, w)
+	if got := w.claim("blue-a").Annotations[AnnotationSurgeClaim]; got != "blue-b" {
+		t.Errorf("it remembers %q after %q, want blue-b", got, acts(d.Plan))
+	}
+}
+
+// The clock of the controller was set back meanwhile.
+func TestNoSurgeTookLessThanNoTime(t *testing.T) {
+	w := pendingRotation(t)
+	edit(&w.claim("blue-a").Annotations, map[string]string{AnnotationStartedAt: stamp(w.now.Add(time.Minute))}, nil)
+	perform(t, w)
+	if got := w.NodePool.Annotations[AnnotationSurgeWait]; got != "0s" {
+		t.Errorf("surge-wait is %q", got)
+	}
+	w.finalize("blue-a")
+	w.now = w.now.Add(-time.Minute)
+	edit(&w.NodePool.Annotations, map[string]string{AnnotationSurgeWait: "-1m0s"}, nil)
+	d := w.decide()
+	if f := d.Plan[len(d.Plan)-1].Facts; f.SurgeWait != 0 || f.Drain != 0 {
+		t.Errorf("it reports a surge of %s and a drain of %s", f.SurgeWait, f.Drain)
+	}
+}
+
+// Two Nodes name the surge claim as their owner, and one of them runs a pod. However the map is
+// walked, both are looked at.
+func TestAClaimWithTwoNodesIsLookedAtWhole(t *testing.T) {
+	w := pendingRotation(t)
+	unnamed(w)
+	w.change("node-b", func(n *Node) { n.Ready = false })
+	w.Nodes["node-b2"] = Node{Object: w.object(KindNode, "node-b2"), Ready: true, Claim: "blue-b", Labels: map[string]string{labelNodePool: "blue"}}
+	edit(&w.claim("blue-a").Annotations, map[string]string{AnnotationSurgeClaim: "blue-b"}, nil)
+	w.now = w.now.Add(20 * time.Minute)
+	if diff := cmp.Diff([]string{"node-a", "node-b", "node-b2"}, Focus(w.view(), w.now)); diff != "" {
+		t.Errorf("focus (-want +got):\n%s", diff)
+	}
+	plan := w.decide().Plan
+	i := slices.IndexFunc(plan, func(st Step) bool { return st.Act == ActReapSurgeClaim })
+	if i < 0 || !slices.Equal(plan[i].Empty, []string{"node-b", "node-b2"}) {
+		t.Errorf("empty, it is not reaped as long as both are: %v", plan)
+	}
+	w.Pods["node-b2"] = []*corev1.Pod{runningPod("api", "cpu", "1")}
+	if got := acts(w.decide().Plan); strings.Contains(got, string(ActReapSurgeClaim)) {
+		t.Errorf("default/api runs on it: %s", got)
+	}
+}
+
+// The clock of the controller is a minute ahead: the claim that its placeholder brought into
+// being is older than started-at. And a placeholder that was preempted is younger than its node.
+func TestSurgePathGoesByTheClockOfTheAPIServer(t *testing.T) {
+	w := pendingRotation(t)
+	edit(&w.claim("blue-a").Annotations, map[string]string{AnnotationStartedAt: stamp(w.now.Add(time.Minute))}, nil)
+	if got := w.decide().Plan[1].Set[AnnotationSurgePath]; got != PathProvisioned {
+		t.Errorf("with a clock ahead: %q", got)
+	}
+	w = pendingRotation(t)
+	w.Placeholder.Created = w.now.Add(time.Minute)
+	if got := w.decide().Plan[1].Set[AnnotationSurgePath]; got != PathProvisioned {
+		t.Errorf("created again: %q", got)
+	}
+}
+
+// The scheduler puts each placeholder on the candidate, as one would that knows no cordon.
+func TestAUselessPlaceholderIsReplacedAtEase(t *testing.T) {
+	w := oldNode(t)
+	perform(t, w)
+	start, created := w.now, 0
+	for w.now.Before(start.Add(14 * time.Minute)) {
+		w.now = w.now.Add(time.Second)
+		if w.Placeholder.NodeName == "" {
+			w.bind("node-a", corev1.PodFailed)
+		}
+		d := perform(t, w)
+		if acts(d.Plan) == "deletePlaceholder createPlaceholder" {
+			created++
+		}
+		switch after := w.now.Sub(start); {
+		case after == time.Second && created != 1:
+			t.Errorf("the first is not replaced at once")
+		case len(d.Plan) == 0 && (!d.Wake.After(w.now) || d.Wake.After(w.now.Add(pace))):
+			t.Fatalf("%s into the attempt it wakes at %s", after, d.Wake)
+		}
+	}
+	if created < 25 || created > 40 {
+		t.Errorf("%d placeholders in 14 minutes", created)
+	}
 }

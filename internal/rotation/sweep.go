@@ -32,7 +32,9 @@ type Remains struct {
 // strays are the steps that sweep this one pool. They come before anything else, on every
 // pass: a mark is always written after the anchor that owns it, so one without an anchor is
 // what a person, a leader that woke up late, or a lost annotation has left behind. A
-// placeholder that is on its way out already is not waited for.
+// placeholder that is on its way out already is not waited for, nor is what cannot be taken
+// away: the caller tries each step for itself, and if none comes to anything decides anew with
+// Unswept.
 func (s *Snapshot) strays(now time.Time) []Step {
 	left := Remains{NodePools: []NodePool{s.NodePool}, NodeClaims: s.NodeClaims}
 	for _, p := range s.Strays {
@@ -72,7 +74,7 @@ func Sweep(anchors Anchors, left Remains, now time.Time) []Step {
 			steps = append(steps, Step{
 				Act: ActFailOrphan, On: c.Object,
 				Set:   map[string]string{AnnotationState: StateFailed, AnnotationFailedAt: stamp(now)},
-				Clear: present(c.Annotations, attemptSet...),
+				Clear: present(c.Annotations, slices.Concat(attemptSet, requestSet)...),
 				Facts: Facts{NodeClaim: c.Name, Node: c.NodeName, Outcome: Failure, Reason: "state " + c.state() + " without a rotation that owns it"},
 			})
 		}

@@ -51,8 +51,8 @@ func TestTheSweepTakesOnlyWhatNoAnchorOwns(t *testing.T) {
 		{"the candidate's node, its pairing taken off", node("blue-a", true, AnnotationCordoned, "true"), ""},
 
 		{"the claim of the rotation", claim("blue-a", AnnotationState, StatePending), ""},
-		{"a pending claim", claim("blue-z", AnnotationState, StatePending, AnnotationStartedAt, "x", AnnotationSurgeClaim, "y", AnnotationRetryCount, "2"),
-			"failOrphan NodeClaim/blue-z failed-at=2026-06-10T02:00:00Z state=failed -started-at -surge-claim"},
+		{"a pending claim", claim("blue-z", AnnotationState, StatePending, AnnotationStartedAt, "x", AnnotationSurgeClaim, "y", AnnotationRetryCount, "2", AnnotationRequested, "now"),
+			"failOrphan NodeClaim/blue-z failed-at=2026-06-10T02:00:00Z state=failed -started-at -surge-claim -rotate-requested"},
 		{"a draining claim", claim("blue-z", AnnotationState, StateDraining), "failOrphan NodeClaim/blue-z failed-at=2026-06-10T02:00:00Z state=failed"},
 		{"a draining claim on its way out", leaving, ""},
 		{"a failed claim", claim("blue-z", AnnotationState, StateFailed, AnnotationFailedAt, "x", AnnotationRetryCount, "2"), ""},
@@ -90,5 +90,33 @@ func TestAStrayPlaceholderGoesBeforeAnythingIsDecided(t *testing.T) {
 	s.Strays[0].Deleting = true
 	if d := Decide(s, w.now); d.Reason == ReasonSweeping {
 		t.Errorf("it waits for a stray that somebody's finalizer holds: %q", acts(d.Plan))
+	}
+}
+
+// A webhook does not let the pool's own leftovers go. A rotation that starts all the same does
+// not take them for its own: the mirror of an earlier drain would make a success of its end.
+func TestAnAnchorInheritsNothing(t *testing.T) {
+	for _, fallback := range []bool{false, true} {
+		w := oldNode(t)
+		w.Governance.Policy.ForcefulFallback = fallback
+		if fallback {
+			w.claim("blue-a").Created = w.now.Add(time.Hour - 14*day)
+		}
+		left := map[string]string{AnnotationActiveState: StateDraining, AnnotationDrainingAt: "2026-06-01T00:00:00Z", AnnotationSurgePath: PathAbsorbed, AnnotationMode: ModeFallback}
+		edit(&w.NodePool.Annotations, left, nil)
+		if d := w.decide(); d.Reason != ReasonSweeping {
+			t.Fatalf("%s, want the leftovers swept", d.Reason)
+		}
+		w.Unswept = true
+		if _, err := w.act(w.decide().Plan, 1); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{AnnotationActive: "blue-a", AnnotationWindowOpened: stamp(w.now)}
+		if fallback {
+			want[AnnotationMode], want[AnnotationActiveState], want[AnnotationDrainingAt] = ModeFallback, StateDraining, stamp(w.now)
+		}
+		if diff := cmp.Diff(want, w.NodePool.Annotations); diff != "" {
+			t.Errorf("fallback %t (-want +got):\n%s", fallback, diff)
+		}
 	}
 }

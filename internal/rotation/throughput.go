@@ -23,16 +23,11 @@ type Throughput struct {
 // Throughput derives the estimates for claims with this grace period. What the operator
 // expects is taken for no more than the limit at which it would be cut short.
 func (p *Policy) Throughput(gracePeriod *time.Duration) Throughput {
-	drain := usualDrain
-	if p.DrainEstimate != nil {
-		drain = *p.DrainEstimate
+	t := Throughput{TRotEst: plus(p.provisioning(), p.draining(gracePeriod))}
+	slot := max(plus(t.TRotEst, p.CooldownAfter), time.Second)
+	if p.Measure.ShortestOccurrence > 0 {
+		t.Capacity = maxUnavailable * int((p.Measure.ShortestOccurrence-1)/slot+1)
 	}
-	if gracePeriod != nil {
-		drain = min(drain, *gracePeriod)
-	}
-	t := Throughput{TRotEst: p.provisioning() + drain}
-	slot := max(t.TRotEst+p.CooldownAfter, time.Second)
-	t.Capacity = maxUnavailable * int((p.Measure.ShortestOccurrence+slot-1)/slot)
 	return t
 }
 
@@ -44,12 +39,24 @@ func (p *Policy) provisioning() time.Duration {
 	return min(usualProvisioning, p.ReadyTimeout)
 }
 
+// draining is how long a drain is expected to take.
+func (p *Policy) draining(gracePeriod *time.Duration) time.Duration {
+	drain := usualDrain
+	if p.DrainEstimate != nil {
+		drain = *p.DrainEstimate
+	}
+	if gracePeriod != nil {
+		drain = min(drain, *gracePeriod)
+	}
+	return drain
+}
+
 // bottlenecks is what does not fit into the windows: layer 2.
 func (p *Policy) bottlenecks(pool NodePool, terms Terms, claims []NodeClaim) []Finding {
 	const remedy = "widen the windows, add some, or lower cooldownAfter"
 	var fs []Finding
 	t, m := p.Throughput(pool.GracePeriod), p.Measure
-	slot := t.TRotEst + p.CooldownAfter
+	slot := plus(t.TRotEst, p.CooldownAfter)
 	n, batch := batches(claims, m.Period)
 	if float64(t.Capacity)*float64(terms.Threshold) < float64(n)*float64(m.Period) {
 		fs = append(fs, warning("ThroughputBelowArrival", remedy,

@@ -18,12 +18,16 @@ import (
 	"github.com/tasuki-io/tasuki/internal/rotation"
 )
 
-// errRefused ends a plan whose precondition no longer holds: the object has changed, is
-// gone, or is there already. Nothing was written, and the next pass decides anew.
+// errRefused ends a plan whose precondition no longer holds: the object has changed or is
+// gone. Nothing was written, and the next pass decides anew.
 var errRefused = errors.New("refused")
 
 // errNotYet ends a plan that waits for an object to be gone.
 var errNotYet = errors.New("not yet")
+
+// errTaken ends a plan that wants to create a placeholder where another pod has its name.
+// Deciding anew at once would not mend that.
+var errTaken = errors.New("the name is taken")
 
 // act performs the steps in order and hands each durable one to done before it tries the
 // next. It stops at the first step that is refused or fails. A step in hand when ctx ends is
@@ -38,9 +42,14 @@ func (r *Rotator) act(ctx context.Context, plan []rotation.Step, done func(rotat
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if r.leads != nil {
+			if err := r.leads(); err != nil {
+				return err
+			}
+		}
 		version, err := r.finish(ctx, step)
 		if err != nil {
-			return fmt.Errorf("%s %s %s: %w", step.Act, step.On.Kind, step.On.Name, refusal(err))
+			return fmt.Errorf("%s %s %s: %w", step.Act, step.On.Kind, step.On.Name, refusal(step.Act, err))
 		}
 		written[seen] = version
 		done(step)
@@ -48,8 +57,14 @@ func (r *Rotator) act(ctx context.Context, plan []rotation.Step, done func(rotat
 	return nil
 }
 
-func refusal(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+// refusal tells what deciding anew mends from what it does not. A placeholder is not found
+// when its namespace is gone.
+func refusal(did rotation.Act, err error) error {
+	creates := did == rotation.ActCreatePlaceholder
+	switch {
+	case creates && apierrors.IsAlreadyExists(err):
+		return errors.Join(errTaken, err)
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err) && !creates:
 		return errors.Join(errRefused, err)
 	}
 	return err
@@ -74,6 +89,9 @@ func (r *Rotator) write(ctx context.Context, step rotation.Step) (string, error)
 	case rotation.ActDeletePlaceholder:
 		return "", r.deletePlaceholder(ctx, step.On)
 	case rotation.ActDeleteNodeClaim, rotation.ActReapSurgeClaim:
+		if err := r.empty(ctx, step.Empty); err != nil {
+			return "", err
+		}
 		return step.On.Version, r.Client.Delete(ctx, r.target(step.On), client.Preconditions{
 			UID: (*types.UID)(&step.On.UID), ResourceVersion: &step.On.Version,
 		})
@@ -85,6 +103,22 @@ func (r *Rotator) write(ctx context.Context, step rotation.Step) (string, error)
 	o := r.target(step.On)
 	err = r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, body))
 	return o.ResourceVersion, err
+}
+
+// empty refuses nodes on which something runs by now.
+func (r *Rotator) empty(ctx context.Context, nodes []string) error {
+	for _, node := range nodes {
+		var pods corev1.PodList
+		if err := r.Live.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
+			return fmt.Errorf("list pods on Node %s: %w", node, err)
+		}
+		for i := range pods.Items {
+			if p := &pods.Items[i]; rotation.Occupies(p) {
+				return fmt.Errorf("%w: node %s runs %s/%s by now", errRefused, node, p.Namespace, p.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // deletePlaceholder deletes the pod at once and then sees for itself that it is gone:

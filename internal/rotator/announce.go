@@ -56,14 +56,18 @@ func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata
 	l, f := log.FromContext(ctx), st.Facts
 	switch st.Act {
 	case rotation.ActClaimAnchor:
+		deadline := f.Deadline.UTC().Format(time.RFC3339)
+		if f.Requested != "" {
+			l = l.WithValues("requested", f.Requested, "requestedBy", f.RequestedBy)
+		}
 		l.Info("rotation candidate selected", "nodeclaim", f.NodeClaim, "age", f.Age.Round(time.Second).String(),
-			"eligible", f.Eligible, "deadline", f.Deadline.UTC().Format(time.RFC3339), "surgeless", f.Mode == rotation.ModeFallback)
-		a.events.record(ctx, pool, corev1.EventTypeNormal, "RotationStarted", "Rotate",
-			fmt.Sprintf("Rotating NodeClaim %s on node %s, whose deadline is %s", f.NodeClaim, f.Node, f.Deadline.UTC().Format(time.RFC3339)))
+			"eligible", f.Eligible, "deadline", deadline, "surgeless", f.Mode == rotation.ModeFallback)
+		note := fmt.Sprintf("Rotating NodeClaim %s on node %s, whose deadline is %s", f.NodeClaim, f.Node, deadline)
+		a.events.record(ctx, pool, corev1.EventTypeNormal, "RotationStarted", "Rotate", note+asked(f))
 		if f.Mode == rotation.ModeFallback {
 			a.metrics.fallback.WithLabelValues(pool.Name).Inc()
 			a.events.record(ctx, pool, corev1.EventTypeWarning, "ForcefulFallback", "Rotate",
-				fmt.Sprintf("NodeClaim %s is drained without a surge: its deadline %s is too near for one", f.NodeClaim, f.Deadline.UTC().Format(time.RFC3339)))
+				fmt.Sprintf("NodeClaim %s is drained without a surge: its deadline %s is too near for one", f.NodeClaim, deadline))
 		}
 	case rotation.ActMarkPending:
 		a.clamp(pool, warned{})
@@ -107,9 +111,16 @@ func (a *announcer) step(ctx context.Context, pool *metav1.PartialObjectMetadata
 			fmt.Sprintf("The maintenance window seen open at %s has closed without a rotation: %d NodeClaims are eligible, %d in backoff", opened, f.Eligible, f.InBackoff))
 	case rotation.ActReleaseAnchor:
 		a.ended(ctx, pool, f)
-	case rotation.ActFailOrphan, rotation.ActClearOrphan:
-		a.swept(ctx, pool.Name, st)
 	}
+}
+
+// asked tells of the person who asked for a rotation, if one did.
+func asked(f rotation.Facts) string {
+	when := map[string]string{rotation.RequestWindow: "in a window", rotation.RequestNow: "now"}[f.Requested]
+	if when == "" {
+		return ""
+	}
+	return fmt.Sprintf(", as %s asked to %s", cmp.Or(f.RequestedBy, "somebody"), when)
 }
 
 // clamp remembers what was said of the placeholder's size in this attempt, and reports
@@ -129,12 +140,14 @@ func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadat
 	switch {
 	case f.Outcome == rotation.Success:
 		a.metrics.completed.WithLabelValues(pool.Name, string(f.Outcome)).Inc()
-		a.metrics.duration.WithLabelValues(pool.Name, "drain").Observe(f.Drain.Seconds())
+		if f.Drain > 0 { // zero is a drain whose start nobody can read
+			a.metrics.duration.WithLabelValues(pool.Name, "drain").Observe(f.Drain.Seconds())
+		}
 		total := f.SurgeWait + f.Drain
 		l.Info("rotation complete", "nodeclaim", f.NodeClaim, "mode", f.Mode, "drain", f.Drain.Round(time.Second).String(),
 			"surgeNode", f.SurgeNode, "surgeWait", f.SurgeWait.String(), "surgePath", f.SurgePath, "total", total.Round(time.Second).String())
 		a.events.record(ctx, pool, corev1.EventTypeNormal, "RotationCompleted", "Rotate",
-			fmt.Sprintf("Rotated NodeClaim %s (mode %s, surgePath %s) in %s", f.NodeClaim, f.Mode, cmp.Or(f.SurgePath, "unknown"), total.Round(time.Second)))
+			fmt.Sprintf("Rotated NodeClaim %s (%s) in %s", f.NodeClaim, how(f), total.Round(time.Second)))
 	case f.Outcome == rotation.Gone:
 		a.metrics.completed.WithLabelValues(pool.Name, string(f.Outcome)).Inc()
 		l.Info("rotation expired, the NodeClaim was deleted before its surge was ready", "nodeclaim", f.NodeClaim)
@@ -145,9 +158,17 @@ func (a *announcer) ended(ctx context.Context, pool *metav1.PartialObjectMetadat
 	}
 }
 
+// how says the mode of a rotation, and where its capacity came from if that is known.
+func how(f rotation.Facts) string {
+	if f.SurgePath == "" {
+		return "mode " + f.Mode
+	}
+	return "mode " + f.Mode + ", surgePath " + f.SurgePath
+}
+
 // swept announces what the sweep has repaired, by what it took off.
 func (a *announcer) swept(ctx context.Context, pool string, st rotation.Step) {
-	l, f := log.FromContext(ctx).WithValues("nodepool", pool), st.Facts
+	l, f := log.FromContext(ctx), st.Facts
 	switch st.Act {
 	case rotation.ActDeletePlaceholder:
 		l.Info("sweep: deleted an orphaned placeholder", "placeholder", st.On.Name, "nodeclaim", f.NodeClaim)
@@ -172,7 +193,11 @@ func (a *announcer) swept(ctx context.Context, pool string, st rotation.Step) {
 // Warnings and the reason for standing still on transition only.
 func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetadata, d rotation.Decision) {
 	a.metrics.set(pool.Name, d)
-	now := told{waiting: d.Unscheduled, stuck: d.Stuck, warnings: map[warned]bool{}, once: map[warned]bool{}}
+	a.warn(ctx, pool, d.Warnings)
+	now := told{waiting: d.Unscheduled, stuck: d.Stuck, warnings: map[warned]bool{}}
+	for _, w := range d.Warnings {
+		now.warnings[keyOf(w, pool.UID)] = true
+	}
 	if d.Active == "" {
 		now.answer = string(d.Reason)
 	}
@@ -181,14 +206,7 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 	}
 	a.mu.Lock()
 	last := a.told[pool.Name]
-	now.clamp = last.clamp
-	maps.Copy(now.once, last.once)
-	for _, w := range d.Warnings {
-		now.warnings[keyOf(w, pool.UID)] = true
-		if w.Once {
-			now.once[keyOf(w, pool.UID)] = true
-		}
-	}
+	now.clamp, now.once = last.clamp, last.once
 	a.told[pool.Name] = now
 	a.mu.Unlock()
 
@@ -202,10 +220,33 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 		l.Info("surge placeholder is not schedulable", "nodeclaim", d.Active, "reason", now.waiting.Reason, "detail", now.waiting.Message)
 	}
 	if now.stuck != (rotation.Stuck{}) && now.stuck != last.stuck {
-		l.Info("drain is stuck", "nodeclaim", d.Active, "since", now.stuck.Since.UTC().Format(time.RFC3339), "detail", d.Detail)
+		hangs(ctx, d)
 	}
-	for _, w := range d.Warnings {
-		if k := keyOf(w, pool.UID); last.warnings[k] || last.once[k] {
+}
+
+func hangs(ctx context.Context, d rotation.Decision) {
+	log.FromContext(ctx).Info("drain is stuck", "nodeclaim", d.Active, "since", d.Stuck.Since.UTC().Format(time.RFC3339), "detail", d.Detail)
+}
+
+// notBegun tells once of a drain that is not let begin. There is a plan to begin it, and so no
+// answer that would tell it.
+func (a *announcer) notBegun(ctx context.Context, pool *metav1.PartialObjectMetadata, d rotation.Decision) {
+	a.mu.Lock()
+	t := a.told[pool.Name]
+	news := d.Stuck != (rotation.Stuck{}) && d.Stuck != t.stuck
+	t.stuck = d.Stuck
+	a.told[pool.Name] = t
+	a.mu.Unlock()
+	if news {
+		hangs(ctx, d)
+	}
+}
+
+// warn announces the warnings that are new. What is wrong is told before a plan is acted on:
+// it is seen in the world, and not part of the plan.
+func (a *announcer) warn(ctx context.Context, pool *metav1.PartialObjectMetadata, warnings []rotation.Warning) {
+	for _, w := range warnings {
+		if !a.news(pool, w) {
 			continue
 		}
 		on := pool
@@ -214,6 +255,38 @@ func (a *announcer) answer(ctx context.Context, pool *metav1.PartialObjectMetada
 		}
 		a.events.record(ctx, on, corev1.EventTypeWarning, w.Code, "Evaluate", w.Message)
 	}
+}
+
+// warnedOf reports whether precisely these warnings stand. A cache that lags would otherwise
+// take one back, and give it again once it has caught up.
+func (a *announcer) warnedOf(pool *metav1.PartialObjectMetadata, warnings []rotation.Warning) bool {
+	now := map[warned]bool{}
+	for _, w := range warnings {
+		now[keyOf(w, pool.UID)] = true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Equal(now, a.told[pool.Name].warnings)
+}
+
+// news remembers a warning, and reports whether it had not been told yet.
+func (a *announcer) news(pool *metav1.PartialObjectMetadata, w rotation.Warning) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k, t := keyOf(w, pool.UID), a.told[pool.Name]
+	news := !t.warnings[k] && !t.once[k]
+	if t.warnings == nil {
+		t.warnings = map[warned]bool{}
+	}
+	if t.once == nil {
+		t.once = map[warned]bool{}
+	}
+	t.warnings[k] = true
+	if w.Once {
+		t.once[k] = true
+	}
+	a.told[pool.Name] = t
+	return news
 }
 
 // forget drops what is known of a pool that is gone.

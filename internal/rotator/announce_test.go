@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -58,6 +59,23 @@ func TestR09ABatchIsWarnedOfOnce(t *testing.T) {
 		if got := testutil.ToFloat64(r.announce.metrics.gauges[name].WithLabelValues("web")); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
+	}
+}
+
+// R09: the policy comes into an open window with nodes that are due. What is wrong with it
+// is told before the first of them is touched, and not again while they are rotated.
+func TestR09ABatchIsWarnedOfBeforeItsRotation(t *testing.T) {
+	s := &spoken{}
+	world := []client.Object{web(), pool(nil)}
+	for _, name := range []string{"a", "b", "c"} {
+		world = append(world, claim(name, 300*time.Hour, nil), node(name, nil))
+	}
+	live := apiServer(interceptor.Funcs{}, world...)
+	r := newRotator(live, live, s)
+	pass(t, r)
+	pass(t, r)
+	if diff := cmp.Diff([]string{"Warning ThroughputBurstShortfall web", "Normal RotationStarted web"}, s.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
@@ -206,5 +224,75 @@ func TestAShortLifeIsToldOnItsNodeClaimOnce(t *testing.T) {
 	}
 	if got := testutil.ToFloat64(r.announce.metrics.gauges["short_lead_nodes"].WithLabelValues("web")); got != 1 {
 		t.Errorf("short_lead_nodes is %v, want 1", got)
+	}
+}
+
+// An operator corrects a freeze, and not for the better.
+func TestAWarningThatSaysSomethingElseIsTold(t *testing.T) {
+	s := &spoken{}
+	live := apiServer(interceptor.Funcs{}, web(), pool(map[string]string{rotation.AnnotationFreeze: "tomorrow"}), claim("a", time.Hour, nil), node("a", nil))
+	r := newRotator(live, live, s)
+	pass(t, r)
+	var p karpv1.NodePool
+	if err := live.Get(t.Context(), client.ObjectKey{Name: "web"}, &p); err != nil {
+		t.Fatal(err)
+	}
+	p.Annotations[rotation.AnnotationFreeze] = "on monday"
+	if err := live.Update(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+	pass(t, r)
+	if diff := cmp.Diff([]string{"Warning FreezeInvalid web", "Warning FreezeInvalid web"}, s.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// A placeholder waits while the scheduler counts other nodes every time.
+func TestTheReasonForStandingStillIsLoggedOnChange(t *testing.T) {
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	a := newAnnouncer(&spoken{}, newMetrics(prometheus.NewRegistry()))
+	on := claimRef(rotation.Object{Kind: rotation.KindNodePool, Name: "web"})
+	for range 3 {
+		a.answer(ctx, on, rotation.Decision{Reason: rotation.ReasonOutOfWindow})
+	}
+	for i := range 3 {
+		a.answer(ctx, on, rotation.Decision{Active: "a", Unscheduled: rotation.Waiting{Reason: "Unschedulable", Message: fmt.Sprintf("0/%d nodes", i)}})
+	}
+	if len(lines) != 2 || !strings.Contains(lines[0], "no rotation candidate") || !strings.Contains(lines[1], "not schedulable") {
+		t.Errorf("logged %q, want one line each", lines)
+	}
+}
+
+// Karpenter took the node before its surge was ready.
+func TestAnExpiredRotationIsCountedByTheReleaseOfItsAnchor(t *testing.T) {
+	live := apiServer(interceptor.Funcs{}, web(), pool(anchored(nil)))
+	r := newRotator(live, live, &spoken{})
+	pass(t, r)
+	if got := testutil.ToFloat64(r.announce.metrics.completed.WithLabelValues("web", "expired")); got != 1 {
+		t.Errorf("completed_total{expired} is %v, want 1", got)
+	}
+}
+
+func TestARotationThatLosesItsPolicyIsTold(t *testing.T) {
+	s := &spoken{}
+	live := apiServer(interceptor.Funcs{}, pool(anchored(nil)), claim("a", 300*time.Hour, pending(time.Minute, nil)), node("a", surgeFor(nil)))
+	pass(t, newRotator(live, live, s))
+	if diff := cmp.Diff([]string{"Warning GovernanceLost web"}, s.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestAFallbackIsCountedAndToldAtItsStart(t *testing.T) {
+	p, s := web(), &spoken{}
+	p.Spec.Surge.ForcefulFallback.Enabled = true
+	live := apiServer(interceptor.Funcs{}, p, pool(nil), claim("a", 335*time.Hour+30*time.Minute, nil), node("a", nil))
+	r := newRotator(live, live, s)
+	pass(t, r)
+	if diff := cmp.Diff([]string{"Normal RotationStarted web", "Warning ForcefulFallback web"}, s.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if got := testutil.ToFloat64(r.announce.metrics.fallback.WithLabelValues("web")); got != 1 {
+		t.Errorf("forceful_fallback_total is %v, want 1", got)
 	}
 }

@@ -101,7 +101,9 @@ func nodeFrom(n *corev1.Node) rotation.Node {
 func placeholderFrom(p *corev1.Pod) rotation.Placeholder {
 	out := rotation.Placeholder{
 		Object:   object(rotation.KindPlaceholder, p),
+		NodePool: p.Spec.NodeSelector[karpv1.NodePoolLabelKey],
 		SurgeFor: p.Annotations[rotation.AnnotationSurgeFor],
+		Created:  p.CreationTimestamp.Time,
 		NodeName: p.Spec.NodeName,
 		Phase:    p.Status.Phase,
 		Deleting: p.DeletionTimestamp != nil,

@@ -67,6 +67,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 
 func (m *metrics) set(pool string, d rotation.Decision) {
 	g := d.Gauges
+	if !g.Governed && !g.Conflict {
+		m.drop(pool)
+		return
+	}
 	m.conflict.WithLabelValues(pool).Set(number(g.Conflict))
 	if !g.Governed {
 		m.dropGauges(pool)

@@ -17,23 +17,15 @@ import (
 // observe reads one pool and what belongs to it into a snapshot. It returns nil when the
 // pool is gone. With pods it also reads the pods of the nodes that the decision looks at.
 func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, now time.Time, pods bool) (*rotation.Snapshot, error) {
-	s := &rotation.Snapshot{Nodes: map[string]rotation.Node{}, Pods: map[string][]*corev1.Pod{}}
 	ofPool := client.MatchingLabels{karpv1.NodePoolLabelKey: name}
 
 	var claims karpv1.NodeClaimList
 	if err := from.List(ctx, &claims, ofPool); err != nil {
 		return nil, fmt.Errorf("list NodeClaims of NodePool %s: %w", name, err)
 	}
-	for i := range claims.Items {
-		s.NodeClaims = append(s.NodeClaims, nodeClaimFrom(&claims.Items[i]))
-	}
 	var nodes corev1.NodeList
 	if err := from.List(ctx, &nodes, ofPool); err != nil {
 		return nil, fmt.Errorf("list Nodes of NodePool %s: %w", name, err)
-	}
-	for i := range nodes.Items {
-		n := nodeFrom(&nodes.Items[i])
-		s.Nodes[n.Name] = n
 	}
 	var placeholders corev1.PodList
 	if err := from.List(ctx, &placeholders, client.InNamespace(r.Namespace), client.MatchingLabels{rotation.LabelPlaceholder: "true"}); err != nil {
@@ -52,22 +44,16 @@ func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, 
 		}
 		return nil, fmt.Errorf("read NodePool %s: %w", name, err)
 	}
-	s.NodePool = nodePoolFrom(&pool)
+	s := snapshotOf(&pool, claims.Items, nodes.Items, placeholders.Items)
 	s.Governance = r.policies.govern(pool.Labels, policies.Items, now)
 	active := s.NodePool.Annotations[rotation.AnnotationActive]
-	for i := range placeholders.Items {
-		pod := &placeholders.Items[i]
-		if pod.Spec.NodeSelector[karpv1.NodePoolLabelKey] != name {
-			continue
-		}
-		if p := placeholderFrom(pod); active != "" && p.Name == rotation.PlaceholderName(active) {
-			s.Placeholder = &p
-		} else {
-			s.Strays = append(s.Strays, p)
-		}
-	}
 	if !pods {
 		return s, nil
+	}
+	if active != "" && s.Placeholder == nil {
+		if err := r.unlabelled(ctx, from, s, active); err != nil {
+			return nil, err
+		}
 	}
 	for _, node := range rotation.Focus(*s, now) {
 		var list corev1.PodList
@@ -79,4 +65,49 @@ func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, 
 		}
 	}
 	return s, nil
+}
+
+// snapshotOf is what is known of a pool but for its policy and the pods on its nodes. Claims
+// and nodes are those of the pool, the placeholders may be of any.
+func snapshotOf(pool *karpv1.NodePool, claims []karpv1.NodeClaim, nodes []corev1.Node, placeholders []corev1.Pod) *rotation.Snapshot {
+	s := &rotation.Snapshot{NodePool: nodePoolFrom(pool), Nodes: map[string]rotation.Node{}, Pods: map[string][]*corev1.Pod{}}
+	for i := range claims {
+		s.NodeClaims = append(s.NodeClaims, nodeClaimFrom(&claims[i]))
+	}
+	for i := range nodes {
+		n := nodeFrom(&nodes[i])
+		s.Nodes[n.Name] = n
+	}
+	active := s.NodePool.Annotations[rotation.AnnotationActive]
+	for i := range placeholders {
+		pod := &placeholders[i]
+		if pod.Spec.NodeSelector[karpv1.NodePoolLabelKey] != pool.Name {
+			continue
+		}
+		if p := placeholderFrom(pod); active != "" && p.Name == rotation.PlaceholderName(active) {
+			s.Placeholder = &p
+		} else {
+			s.Strays = append(s.Strays, p)
+		}
+	}
+	return s
+}
+
+// unlabelled finds the placeholder of the anchored NodeClaim by its name, should somebody have
+// taken its label off.
+func (r *Rotator) unlabelled(ctx context.Context, from client.Reader, s *rotation.Snapshot, active string) error {
+	var pod corev1.Pod
+	key := client.ObjectKey{Namespace: r.Namespace, Name: rotation.PlaceholderName(active)}
+	err := from.Get(ctx, key, &pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read placeholder %s: %w", key, err)
+	}
+	if pod.Spec.NodeSelector[karpv1.NodePoolLabelKey] == s.NodePool.Name { // else it is somebody else's pod
+		p := placeholderFrom(&pod)
+		s.Placeholder = &p
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package rotator
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -114,5 +115,41 @@ func TestAPolicyIsReadAgainWhenItChangesOrTheDayDoes(t *testing.T) {
 	p.Spec.MinRotationChances = 5
 	if got := ps.read(p, now); got.Chances != 5 {
 		t.Errorf("K is %d after the change, want 5", got.Chances)
+	}
+}
+
+func TestAPolicyThatChangesIsReadAgainOnTheSameDay(t *testing.T) {
+	ps, p := &policies{}, web()
+	ps.read(p, now)
+	p.Generation++
+	p.Spec.MinRotationChances = 5
+	if got := ps.read(p, now); got.Chances != 5 {
+		t.Errorf("K is %d after the change, want 5", got.Chances)
+	}
+}
+
+func TestAPolicyThatIsGoneIsForgotten(t *testing.T) {
+	ps := &policies{}
+	a, b := *policy("a", nil), *policy("b", nil)
+	ps.govern(nil, []v1alpha1.RotationPolicy{a}, now)
+	ps.govern(nil, []v1alpha1.RotationPolicy{b}, now)
+	ps.govern(nil, []v1alpha1.RotationPolicy{b}, now)
+	if len(ps.known) != 1 {
+		t.Errorf("%d policies are remembered, want 1", len(ps.known))
+	}
+}
+
+// The status is for reading: whatever it says, the policy is what its spec says.
+func TestTheStatusDecidesNothing(t *testing.T) {
+	p, shown := web(), web()
+	shown.Status = v1alpha1.RotationPolicyStatus{
+		MatchedNodePools: 7, RotatingNodePools: 1, ObservedGeneration: 9,
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInvalid}},
+	}
+	if got, want := PolicyFrom(shown, now), PolicyFrom(p, now); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if g := (&policies{}).govern(pool(nil).Labels, []v1alpha1.RotationPolicy{*shown}, now); g.Policy == nil {
+		t.Errorf("it does not govern: %+v", g)
 	}
 }

@@ -1,6 +1,7 @@
 package rotator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/tasuki-io/tasuki/api/v1alpha1"
@@ -23,7 +25,8 @@ const preflightTimeout = 30 * time.Second
 
 // preflight refuses to start on a cluster that the controller cannot work on: one that
 // does not serve the kinds it needs, does not let it read them (§5.1), or would not admit a
-// placeholder, which a dry run finds out. An API server that does not answer is asked again
+// placeholder, which a dry run finds out. The last does not keep it from a rotation that is
+// under way. An API server that does not answer is asked again
 // until the timeout.
 func (r *Rotator) preflight(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
@@ -40,34 +43,78 @@ func (r *Rotator) preflight(ctx context.Context) error {
 		{"pods/v1", "", &corev1.PodList{}, ""},
 		{"pods/v1 in namespace " + r.Namespace, "", &corev1.PodList{}, client.InNamespace(r.Namespace)},
 	} {
-		var last error
-		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-			last = r.Live.List(ctx, need.list, client.Limit(1), need.in)
-			return last == nil || final(last), nil
-		})
+		err := ask(ctx, func(ctx context.Context) error { return r.Live.List(ctx, need.list, client.Limit(1), need.in) })
 		switch {
-		case last == nil && err == nil:
-		case meta.IsNoMatchError(last), apierrors.IsNotFound(last):
+		case err == nil:
+		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 			return fmt.Errorf("preflight: the cluster does not serve %s: %s", need.what, need.remedy)
-		case apierrors.IsForbidden(last), apierrors.IsUnauthorized(last):
-			return fmt.Errorf("preflight: not allowed to list %s: grant the controller's ServiceAccount the rights of this release: %w", need.what, last)
-		case last == nil:
-			return fmt.Errorf("preflight: interrupted while listing %s: %w", need.what, err)
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			return fmt.Errorf("preflight: not allowed to list %s: grant the controller's ServiceAccount the rights of this release: %w", need.what, err)
 		default:
-			return fmt.Errorf("preflight: no answer for %s within %s: %w", need.what, preflightTimeout, last)
+			return fmt.Errorf("preflight: no answer for %s within %s: %w", need.what, preflightTimeout, err)
 		}
 	}
+	err := r.probe(ctx)
+	if err == nil {
+		return nil
+	}
+	if anchored := r.anchored(ctx); anchored != "" {
+		log.FromContext(ctx).Error(err, "preflight: starting all the same, as a rotation is under way", "nodepool", anchored)
+		return nil
+	}
+	return err
+}
+
+// probe asks for a placeholder without creating one.
+func (r *Rotator) probe(ctx context.Context) error {
 	probe := r.placeholderPod(&rotation.PlaceholderSpec{Name: rotation.PlaceholderName("preflight"), NodePool: "preflight"})
-	if err := r.Client.Create(ctx, probe, client.DryRunAll); err != nil && !apierrors.IsAlreadyExists(err) {
+	err := ask(ctx, func(ctx context.Context) error { return r.Client.Create(ctx, probe.DeepCopy(), client.DryRunAll) })
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("preflight: the cluster would not admit a placeholder pod in namespace %s: check that the namespace and the PriorityClass %s exist, and that nothing there forbids the pod: %w",
 			r.Namespace, r.PlaceholderPriorityClass, err)
 	}
 	return nil
 }
 
+// anchored names a pool with a rotation under way, which a controller that does not start would
+// leave with a node that is cordoned. Its placeholder may be the very one that uses the quota up.
+func (r *Rotator) anchored(ctx context.Context) string {
+	var pools karpv1.NodePoolList
+	if err := ask(ctx, func(ctx context.Context) error { return r.Live.List(ctx, &pools) }); err != nil {
+		return ""
+	}
+	for i := range pools.Items {
+		if pools.Items[i].Annotations[rotation.AnnotationActive] != "" {
+			return pools.Items[i].Name
+		}
+	}
+	return ""
+}
+
+// refusals is how often in a row a denied right has to be denied: an API server that has
+// just started denies them all until it has read who has which.
+const refusals = 5
+
+// ask asks once a second until it has an answer that asking again does not change, and
+// returns the last error when ctx ends before.
+func ask(ctx context.Context, question func(context.Context) error) error {
+	var last error
+	refused := 0
+	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		last = question(ctx)
+		if apierrors.IsForbidden(last) || apierrors.IsUnauthorized(last) {
+			refused++
+			return refused == refusals, nil
+		}
+		refused = 0
+		return last == nil || final(last), nil
+	})
+	return cmp.Or(last, err)
+}
+
 // final reports an error that asking again does not mend.
 func final(err error) bool {
-	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsInvalid(err)
 }
 
 // synced is ready once every watch has delivered its first list.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,19 +45,21 @@ func TestPreflightSaysWhatTheClusterLacks(t *testing.T) {
 		}, "not allowed to list pods/v1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := apiServer(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
-				if err := tc.fails(l); err != nil {
-					return err
+			synctest.Test(t, func(t *testing.T) {
+				c := apiServer(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+					if err := tc.fails(l); err != nil {
+						return err
+					}
+					return c.List(ctx, l, opts...)
+				}})
+				err := newRotator(c, c, &spoken{}).preflight(t.Context())
+				switch {
+				case tc.want == "" && err != nil:
+					t.Errorf("refused a cluster that has everything: %v", err)
+				case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+					t.Errorf("got %v, want %q", err, tc.want)
 				}
-				return c.List(ctx, l, opts...)
-			}})
-			err := newRotator(c, c, &spoken{}).preflight(t.Context())
-			switch {
-			case tc.want == "" && err != nil:
-				t.Errorf("refused a cluster that has everything: %v", err)
-			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
-				t.Errorf("got %v, want %q", err, tc.want)
-			}
+			})
 		})
 	}
 }
@@ -72,6 +75,31 @@ func TestPreflightEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// An API server that has just started denies what it has not yet read the rights for, and
+// may answer reads a moment before writes.
+func TestPreflightOutlastsTheStartOfAnAPIServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists, creates := 0, 0
+		c := apiServer(interceptor.Funcs{
+			List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+				if lists++; lists < refusals {
+					return apierrors.NewForbidden(schema.GroupResource{Resource: "nodepools"}, "", nil)
+				}
+				return nil
+			},
+			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+				if creates++; creates == 1 {
+					return apierrors.NewServiceUnavailable("starting")
+				}
+				return nil
+			},
+		})
+		if err := newRotator(c, c, &spoken{}).preflight(t.Context()); err != nil {
+			t.Errorf("gave up after %d lists and %d creations: %v", lists, creates, err)
+		}
+	})
+}
+
 func TestPreflightTriesAPlaceholderWithoutLeavingOne(t *testing.T) {
 	dry := false
 	c := apiServer(interceptor.Funcs{Create: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -80,11 +108,42 @@ func TestPreflightTriesAPlaceholderWithoutLeavingOne(t *testing.T) {
 		dry = len(all.DryRun) == 1
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("no PriorityClass with name nope was found"))
 	}})
-	err := newRotator(c, c, &spoken{}).preflight(t.Context())
+	var err error
+	synctest.Test(t, func(t *testing.T) { err = newRotator(c, c, &spoken{}).preflight(t.Context()) })
 	if !dry {
 		t.Error("the probe was no dry run")
 	}
 	if err == nil || !strings.Contains(err.Error(), "PriorityClass noderotation-placeholder") || !strings.Contains(err.Error(), "name nope was found") {
 		t.Errorf("got %v, want the PriorityClass named and the API server quoted", err)
+	}
+}
+
+// The placeholder of the rotation under way uses up the quota, and the controller is restarted.
+func TestPreflightKeepsNobodyFromARotationUnderWay(t *testing.T) {
+	full := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("exceeded quota: placeholders"))
+	for name, tc := range map[string]struct {
+		pool   map[string]string
+		starts bool
+	}{
+		"a rotation is under way": {anchored(nil), true},
+		"none is":                 {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := apiServer(interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+					return full
+				}}, pool(tc.pool))
+				if err := newRotator(c, c, &spoken{}).preflight(t.Context()); (err == nil) != tc.starts {
+					t.Errorf("preflight ends with %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAnErrorThatAskingAgainDoesNotMendIsFinal(t *testing.T) {
+	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "")
+	if !final(missing) || final(apierrors.NewServiceUnavailable("starting")) || final(errors.New("connection refused")) {
+		t.Error("want a missing kind to be final, and an API server that is not up not to be")
 	}
 }

@@ -3,6 +3,7 @@ package rotator
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +22,7 @@ const (
 	shortBackstop = 30 * time.Second
 	// again is the pause before the pool is looked at anew after a plan, done or refused.
 	again = 100 * time.Millisecond
-	// later is the pause while an object that was deleted is still there; its end is an event.
+	// later is the pause while a pod is in the way that should be gone; its end is an event.
 	later = shortBackstop
 )
 
@@ -36,6 +37,7 @@ type Rotator struct {
 
 	Now func() time.Time
 
+	leads    func() error    // why it may not lead any more; nil leads alone
 	swept    <-chan struct{} // closed once the sweep is done; nil does not wait
 	policies *policies
 	announce *announcer
@@ -58,15 +60,17 @@ func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	if s == nil {
 		r.announce.forget(req.Name)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.sweepOf(ctx, req.Name)
 	}
 	d := rotation.Decide(*s, now)
-	if len(d.Plan) == 0 && d.Stuck == (rotation.Stuck{}) {
+	if len(d.Plan) == 0 && d.Stuck == (rotation.Stuck{}) && r.announce.warnedOf(poolRef(s), d.Warnings) {
 		r.announce.answer(ctx, poolRef(s), d)
-		return sleep(d, now), nil
+		return sleep(d, r.Now()), nil
 	}
-	r.announce.metrics.set(req.Name, d)
-	return r.pass(ctx, req.Name) // to act, or to see which pods a drain hangs on
+	if d.Reason != rotation.ReasonSweeping { // which says nothing of a drain
+		r.announce.metrics.set(req.Name, d)
+	}
+	return r.pass(ctx, req.Name) // to act, to warn, or to see which pods a drain hangs on
 }
 
 // pass decides on what the API server says now, and acts.
@@ -82,9 +86,23 @@ func (r *Rotator) pass(ctx context.Context, name string) (reconcile.Result, erro
 	s.Trouble = r.troubles.of(name)
 	d := rotation.Decide(*s, now)
 	pool := poolRef(s)
+	if d.Reason == rotation.ReasonSweeping {
+		if r.sweepStrays(ctx, pool, d.Plan) {
+			return reconcile.Result{RequeueAfter: again}, nil
+		}
+		s.Unswept = true // nothing has changed but the time
+		d = rotation.Decide(*s, now)
+	}
 	if len(d.Plan) == 0 {
 		r.announce.answer(ctx, pool, d)
-		return sleep(d, now), nil
+		return sleep(d, r.Now()), nil
+	}
+	r.announce.metrics.set(name, d)
+	r.announce.warn(ctx, pool, d.Warnings)
+	r.announce.notBegun(ctx, pool, d)
+	// The reads can have taken so long that the window has closed meanwhile.
+	if begins(d.Plan) && !d.Wake.IsZero() && !r.Now().Before(d.Wake) {
+		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	}
 	err = r.act(ctx, d.Plan, func(st rotation.Step) { r.announce.step(ctx, pool, st) })
 	r.troubles.note(name, err)
@@ -92,7 +110,7 @@ func (r *Rotator) pass(ctx context.Context, name string) (reconcile.Result, erro
 	case errors.Is(err, errRefused):
 		log.FromContext(ctx).V(1).Info("plan refused, deciding anew", "because", err.Error())
 		return reconcile.Result{RequeueAfter: again}, nil
-	case errors.Is(err, errNotYet):
+	case errors.Is(err, errNotYet), errors.Is(err, errTaken):
 		log.FromContext(ctx).Info("plan waits", "because", err.Error())
 		return reconcile.Result{RequeueAfter: later}, nil
 	case err != nil:
@@ -101,7 +119,15 @@ func (r *Rotator) pass(ctx context.Context, name string) (reconcile.Result, erro
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// sleep is the time until the answer can change by itself, within the backstop.
+// begins reports a plan that begins an attempt, for which every gate has to be open.
+func begins(plan []rotation.Step) bool {
+	return slices.ContainsFunc(plan, func(st rotation.Step) bool {
+		return st.Act == rotation.ActClaimAnchor || st.Act == rotation.ActMarkPending
+	})
+}
+
+// sleep is the time until the answer can change by itself, within the backstop. It is reckoned
+// from the end of the pass, which an API server can have kept waiting.
 func sleep(d rotation.Decision, now time.Time) reconcile.Result {
 	limit := backstop
 	if d.Active != "" {

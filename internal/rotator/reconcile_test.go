@@ -3,6 +3,7 @@ package rotator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +128,26 @@ func TestR19StaleCacheDoesNotStartASecondRotation(t *testing.T) {
 
 	if len(w.made) != 0 {
 		t.Errorf("wrote %q, want nothing within the cooldown", w.made)
+	}
+}
+
+func TestR19StaleCacheDoesNotWarnAgain(t *testing.T) {
+	s, young := &spoken{}, time.Hour
+	live := apiServer(interceptor.Funcs{}, web(), pool(nil), claim("a", young, nil), claim("b", young, nil), claim("c", young, nil), claim("d", young, nil))
+	old := apiServer(interceptor.Funcs{}, web(), pool(nil), claim("a", young, nil))
+	r := newRotator(live, live, s)
+	for _, cache := range []client.Client{live, old, live} {
+		r.Client = split{Client: live, cache: cache}
+		pass(t, r)
+	}
+	told := 0
+	for _, e := range s.events {
+		if strings.Contains(e, "ThroughputBurstShortfall") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times that the nodes born together are too many, want once: %q", told, s.events)
 	}
 }
 
@@ -341,5 +362,115 @@ func TestAPlaceholderThatCannotBeCreatedIsTheReasonOfTheFailure(t *testing.T) {
 	last := s.events[len(s.events)-1]
 	if !strings.HasPrefix(last, "Warning RotationFailed a") || !strings.Contains(last, "exceeded quota: pods") {
 		t.Errorf("the last Event is %q, want a failure that quotes the quota", last)
+	}
+}
+
+func TestAPoolNeverSleepsPastItsBackstop(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		active string
+		wake   time.Duration // 0 is none
+		want   time.Duration
+	}{
+		{"at rest, nothing to wait for", "", 0, time.Minute},
+		{"at rest, a window opens tomorrow", "", 24 * time.Hour, time.Minute},
+		{"at rest, a threshold in a second", "", time.Second, time.Second},
+		{"in rotation, nothing to wait for", "a", 0, 30 * time.Second},
+		{"in rotation, readyTimeout in a while", "a", 45 * time.Second, 30 * time.Second},
+		{"it has passed meanwhile", "", -time.Second, time.Millisecond},
+	} {
+		d := rotation.Decision{Active: tt.active}
+		if tt.wake != 0 {
+			d.Wake = now.Add(tt.wake)
+		}
+		if got := sleep(d, now).RequeueAfter; got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The quota is in the way, then a conflict, then nothing any more.
+func TestTroubleIsRememberedUntilAPlanSucceeds(t *testing.T) {
+	var ts troubles
+	for _, step := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("exceeded quota"), "exceeded quota"},
+		{fmt.Errorf("%w: moved on", errRefused), "exceeded quota"},
+		{fmt.Errorf("%w: still there", errNotYet), "exceeded quota"},
+		{fmt.Errorf("%w: by another pod", errTaken), "the name is taken: by another pod"},
+		{nil, ""},
+	} {
+		ts.note("web", step.err)
+		if got := ts.of("web"); got != step.want {
+			t.Errorf("after %v: %q, want %q", step.err, got, step.want)
+		}
+	}
+}
+
+// R20: the API server goes away in a drain. Passes fail, nothing is decided or announced by
+// what the cache still shows, and the first pass after it is back goes on where it was.
+func TestR20AnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
+	away := false
+	w, s := &writes{}, &spoken{}
+	hooks := w.hooks()
+	hooks.List = func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+		if away {
+			return apierrors.NewServiceUnavailable("connection refused")
+		}
+		return c.List(ctx, l, opts...)
+	}
+	world := func() []client.Object {
+		return []client.Object{web(), pool(anchored(map[string]string{rotation.AnnotationActiveState: "draining"})),
+			claim("a", 300*time.Hour, pending(time.Minute, map[string]string{rotation.AnnotationState: rotation.StateDraining})), node("a", surgeFor(nil))}
+	}
+	r := newRotator(apiServer(interceptor.Funcs{}, world()...), apiServer(hooks, world()...), s)
+	away = true
+	for range 3 {
+		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "web"}}); err == nil {
+			t.Fatal("no error, and so no backoff, although the API server is away")
+		}
+	}
+	if len(w.made) > 0 || len(s.events) > 0 {
+		t.Errorf("wrote %q and said %q meanwhile", w.made, s.events)
+	}
+	away = false
+	pass(t, r)
+	if diff := cmp.Diff([]string{"delete a"}, w.made); diff != "" {
+		t.Errorf("writes when it is back (-want +got):\n%s", diff)
+	}
+}
+
+// The API server takes 20 seconds to answer a pass, and the cooldown ends within them.
+func TestASlowPassDoesNotOversleep(t *testing.T) {
+	last := map[string]string{rotation.AnnotationLastRotation: now.Add(10*time.Second - 10*time.Minute).Format(time.RFC3339)}
+	live := apiServer(interceptor.Funcs{}, web(), pool(last), claim("a", 300*time.Hour, nil), node("a", nil))
+	r := newRotator(live, live, &spoken{})
+	asked := now.Add(-20 * time.Second)
+	r.Now = func() time.Time { asked = asked.Add(20 * time.Second); return asked }
+	if res := pass(t, r); res.RequeueAfter > time.Second {
+		t.Errorf("the pool sleeps for %s, and could start at once", res.RequeueAfter)
+	}
+}
+
+// The pass begins a second before the window closes, and the API server takes 20 seconds to
+// answer the first of its reads.
+func TestARotationDoesNotStartAfterItsWindowHasClosed(t *testing.T) {
+	w, night := &writes{}, web()
+	night.Spec.MaintenanceWindows[0].Start, night.Spec.MaintenanceWindows[0].End = "02:00", "03:00"
+	at := time.Date(2026, 3, 4, 2, 59, 59, 0, time.UTC)
+	hooks, reads := w.hooks(), 0
+	hooks.List = func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
+		if reads++; reads == 1 {
+			at = at.Add(20 * time.Second)
+		}
+		return c.List(ctx, l, o...)
+	}
+	objects := []client.Object{night, pool(nil), claim("a", 300*time.Hour, nil), node("a", nil)}
+	r := newRotator(apiServer(interceptor.Funcs{}, objects...), apiServer(hooks, objects...), &spoken{})
+	r.Now = func() time.Time { return at }
+	if res := pass(t, r); len(w.made) > 0 || res.RequeueAfter != time.Millisecond {
+		t.Errorf("at %s it wrote %q, and comes again after %s", at.Format(time.TimeOnly), w.made, res.RequeueAfter)
 	}
 }

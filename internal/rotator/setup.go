@@ -92,6 +92,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		HealthProbeBindAddress:        o.ProbeAddress,
 		LeaderElection:                o.LeaderElect,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 new(leaseDuration),
 
 		LeaderElectionResourceLockInterface: lock,
 	})
@@ -102,8 +103,14 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("name this instance in Events: %w", err)
 	}
+	if err := watchEarly(ctx, mgr.GetCache()); err != nil {
+		return fmt.Errorf("set up the watch caches: %w", err)
+	}
+	if o.LeaderElect {
+		r.leads = lock.holds
+	}
 	swept := make(chan struct{})
-	r.swept, r.Client, r.Live = swept, mgr.GetClient(), mgr.GetAPIReader()
+	r.swept, r.Client, r.Live = swept, mgr.GetClient(), patient{mgr.GetAPIReader()}
 	r.announce = newAnnouncer(eventWriter{mgr.GetClient(), host}, newMetrics(ctrlmetrics.Registry))
 	if err := r.watch(mgr); err != nil {
 		return fmt.Errorf("set up the watches: %w", err)
@@ -125,7 +132,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 
 // leaderLock is the lease of the leader, without the Events that the default lock would
 // write in the legacy API group, to which the controller has no right.
-func leaderLock(config *rest.Config, namespace string) (resourcelock.Interface, error) {
+func leaderLock(config *rest.Config, namespace string) (*lead, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("name this replica in the lease: %w", err)
@@ -135,11 +142,22 @@ func leaderLock(config *rest.Config, namespace string) (resourcelock.Interface, 
 	if err != nil {
 		return nil, fmt.Errorf("set up leader election: %w", err)
 	}
-	return lock, nil
+	return &lead{Interface: lock, now: time.Now}, nil
 }
 
 // renewDeadline is how long a leader tries to renew before it gives up, as is usual.
 const renewDeadline = 10 * time.Second
+
+// watchEarly has the cache watch what the reconcilers read from its start on. Else a standby
+// would fill its caches only once it leads, and be called ready with none.
+func watchEarly(ctx context.Context, c cache.Cache) error {
+	for _, kind := range []client.Object{&karpv1.NodePool{}, &karpv1.NodeClaim{}, &corev1.Node{}, &corev1.Pod{}, &v1alpha1.RotationPolicy{}} {
+		if _, err := c.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // cacheOptions keep of every object only what a snapshot reads, and of the pods only the
 // placeholders: the pods of a node are read from the API server when a decision needs them.
@@ -174,36 +192,48 @@ func slimNode(o any) (any, error) {
 func (r *Rotator) watch(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("rotation").
-		For(&karpv1.NodePool{}, builder.WithPredicates(changed(func(p *karpv1.NodePool) any {
-			v := nodePoolFrom(p)
-			v.Version = ""
-			return []any{v, p.Labels}
-		}))).
-		Watches(&karpv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(poolOfLabel), builder.WithPredicates(changed(func(c *karpv1.NodeClaim) any {
-			v := nodeClaimFrom(c)
-			v.Version = ""
-			return v
-		}))).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(poolOfLabel), builder.WithPredicates(changed(func(n *corev1.Node) any {
-			v := nodeFrom(n)
-			v.Version = ""
-			return v
-		}))).
+		For(&karpv1.NodePool{}, builder.WithPredicates(poolChanged)).
+		Watches(&karpv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(poolOfLabel), builder.WithPredicates(claimChanged)).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(poolOfLabel), builder.WithPredicates(nodeChanged)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(poolOfPlaceholder)).
 		Watches(&v1alpha1.RotationPolicy{}, handler.EnqueueRequestsFromMapFunc(r.everyPool), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithLogConstructor(func(req *reconcile.Request) logr.Logger {
-			if req == nil {
-				return mgr.GetLogger()
-			}
-			return mgr.GetLogger().WithValues("nodepool", req.Name)
-		}).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			// What fails is tried again within the short backstop, lest readyTimeout pass unseen.
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](again, shortBackstop),
-		}).
+		WithOptions(options(mgr.GetLogger())).
 		Complete(r)
 }
+
+// options are those of the passes over pools.
+func options(log logr.Logger) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		// What fails is tried again within the short backstop, lest readyTimeout pass unseen.
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](again, shortBackstop),
+		LogConstructor: func(req *reconcile.Request) logr.Logger {
+			if req == nil {
+				return log
+			}
+			return log.WithValues("nodepool", req.Name)
+		},
+	}
+}
+
+// What wakes a pool: a change of anything that its snapshot holds, but of no version alone.
+var (
+	poolChanged = changed(func(p *karpv1.NodePool) any {
+		v := nodePoolFrom(p)
+		v.Version = ""
+		return []any{v, p.Labels}
+	})
+	claimChanged = changed(func(c *karpv1.NodeClaim) any {
+		v := nodeClaimFrom(c)
+		v.Version = ""
+		return v
+	})
+	nodeChanged = changed(func(n *corev1.Node) any {
+		v := nodeFrom(n)
+		v.Version = ""
+		return v
+	})
+)
 
 // changed lets an update pass only when what is read of the object is different.
 func changed[T client.Object](read func(T) any) predicate.Predicate {

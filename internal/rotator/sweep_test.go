@@ -115,15 +115,18 @@ func TestASweepThatIsRefusedTriesAgainAndOneThatFailsGoesOn(t *testing.T) {
 }
 
 func TestNoPassBeforeTheSweep(t *testing.T) {
-	w, s := &writes{}, &spoken{}
-	live := apiServer(w.hooks(), web(), pool(nil), claim("a", 300*time.Hour, nil), node("a", nil))
-	r := newRotator(live, live, s)
+	reads := 0
+	live := apiServer(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+		reads++
+		return c.List(ctx, l, opts...)
+	}}, web(), pool(nil), claim("a", 300*time.Hour, nil), node("a", nil))
+	r := newRotator(live, live, &spoken{})
 	r.swept = make(chan struct{})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Name: "web"}})
-	if !errors.Is(err, context.DeadlineExceeded) || len(w.made) > 0 {
-		t.Errorf("%v, wrote %q; want it to wait", err, w.made)
+	if !errors.Is(err, context.DeadlineExceeded) || reads > 0 {
+		t.Errorf("%v after %d lists; want it to wait", err, reads)
 	}
 }
 
@@ -140,6 +143,58 @@ func TestASweepWithoutAnchorsWritesNothing(t *testing.T) {
 	live := apiServer(hooks, orphans()...)
 	sweep(t, newRotator(live, live, s))
 	if len(w.made) > 0 {
+		t.Errorf("wrote %q", w.made)
+	}
+}
+
+func TestOnlyTheLeaderSweeps(t *testing.T) {
+	if !(&sweeper{}).NeedLeaderElection() {
+		t.Error("a standby would sweep under a leader")
+	}
+}
+
+func TestThePassesBeginWhateverCameOfTheSweep(t *testing.T) {
+	live := apiServer(interceptor.Funcs{}, orphans()...)
+	done := make(chan struct{})
+	if err := (&sweeper{Rotator: newRotator(live, live, &spoken{}), done: done}).Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-done:
+	default:
+		t.Error("they wait for ever")
+	}
+}
+
+// The NodePool is deleted with --cascade=orphan in the middle of a rotation: its nodes stay, and
+// no pass of a pool would ever give them back. What belongs to other pools is left alone.
+func TestAPoolThatIsGoneLeavesNoMarks(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	n := node("a", surgeFor(map[string]string{rotation.AnnotationCordoned: "true"}))
+	n.Spec.Unschedulable = true
+	other, theirs := node("o", map[string]string{rotation.AnnotationSurgeFor: "o"}), placeholderOn("")
+	other.Labels[karpv1.NodePoolLabelKey], theirs.Name, theirs.UID = "api", "noderotation-surge-o", "o"
+	theirs.Spec.NodeSelector[karpv1.NodePoolLabelKey] = "api"
+	live := apiServer(w.hooks(), web(), claim("a", 300*time.Hour, pending(time.Minute, nil)), n, placeholderOn(""), other, theirs)
+	r := newRotator(live, live, s)
+	for range 3 {
+		pass(t, r)
+	}
+	if diff := cmp.Diff([]string{"delete noderotation-surge-a", "patch node-a", "patch a"}, w.made); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	var got corev1.Node
+	if err := live.Get(t.Context(), client.ObjectKey{Name: "node-a"}, &got); err != nil || got.Spec.Unschedulable || len(got.Annotations) > 0 {
+		t.Errorf("its node is cordoned=%t with %v (%v)", got.Spec.Unschedulable, got.Annotations, err)
+	}
+}
+
+// The cache has lost sight of a pool that is there, and anchored.
+func TestAPoolThatIsThereIsNotSweptAsGone(t *testing.T) {
+	w, objects := &writes{}, readyWorld()
+	live := apiServer(w.hooks(), objects...)
+	cache := apiServer(interceptor.Funcs{}, append(objects[:1:1], objects[2:]...)...)
+	if pass(t, newRotator(cache, live, &spoken{})); len(w.made) > 0 {
 		t.Errorf("wrote %q", w.made)
 	}
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/tasuki-io/tasuki/charts"
+	"github.com/tasuki-io/tasuki/deploy"
 	"github.com/tasuki-io/tasuki/lab"
 )
 
@@ -24,13 +25,19 @@ const (
 	User           = "system:serviceaccount:" + Namespace + ":" + ServiceAccount
 )
 
-// Install applies the chart's manifests to the lab.
+// Install applies to the lab what the chart renders, but for the Deployment: no pod runs
+// there, and the controller is a process beside it.
 func Install(ctx context.Context, l *lab.Lab) error {
-	manifests, err := charts.Manifests()
-	if err != nil {
-		return err
+	return l.Apply(ctx, withoutDeployment(deploy.Manifest)...)
+}
+
+func withoutDeployment(manifest []byte) (documents [][]byte) {
+	for _, document := range bytes.Split(manifest, []byte("\n---\n")) {
+		if !bytes.Contains(document, []byte("\nkind: Deployment\n")) {
+			documents = append(documents, document)
+		}
 	}
-	return l.Apply(ctx, manifests...)
+	return documents
 }
 
 // Controller is a running tasuki-controller process.

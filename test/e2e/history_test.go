@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -17,7 +19,7 @@ import (
 type history struct {
 	mu       sync.Mutex
 	versions []version
-	err      error // a watch has ended: the history has a gap
+	err      error // the history has a gap
 }
 
 type version struct {
@@ -34,26 +36,48 @@ func follow(ctx context.Context, c client.WithWatch) (*history, error) {
 		if err != nil {
 			return nil, fmt.Errorf("watch for the history: %w", err)
 		}
-		go h.record(ctx, fmt.Sprintf("%T", list), w)
+		go h.record(ctx, c, list, w)
 	}
 	return h, nil
 }
 
-func (h *history) record(ctx context.Context, what string, w watch.Interface) {
+// record takes a watch that has ended up again. What the API server cannot tell any more,
+// because it was away, is a gap.
+func (h *history) record(ctx context.Context, c client.WithWatch, list client.ObjectList, w watch.Interface) {
+	from := &metav1.ListOptions{AllowWatchBookmarks: true}
+	for ctx.Err() == nil {
+		err := h.hear(w, from)
+		if err == nil {
+			w, err = c.Watch(ctx, list, &client.ListOptions{Raw: from})
+		}
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			h.broken(fmt.Errorf("the watch of %T: %w", list, err))
+			from.ResourceVersion = "" // what is there now, and on from there
+		}
+		if err != nil {
+			w = watch.NewEmptyWatch()
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+// hear records what a watch delivers until it ends, and moves on where it is taken up.
+func (h *history) hear(w watch.Interface, from *metav1.ListOptions) error {
 	defer w.Stop()
 	for e := range w.ResultChan() {
 		o, ok := e.Object.(client.Object)
 		if !ok {
-			h.broken(fmt.Errorf("the watch of %s: %v", what, e.Object))
-			return
+			return apierrors.FromObject(e.Object)
+		}
+		from.ResourceVersion = o.GetResourceVersion()
+		if e.Type == watch.Bookmark {
+			continue
 		}
 		h.mu.Lock()
 		h.versions = append(h.versions, version{at: time.Now(), gone: e.Type == watch.Deleted, object: o})
 		h.mu.Unlock()
 	}
-	if ctx.Err() == nil {
-		h.broken(fmt.Errorf("the watch of %s has ended", what))
-	}
+	return nil
 }
 
 func (h *history) broken(err error) {
@@ -61,6 +85,9 @@ func (h *history) broken(err error) {
 	defer h.mu.Unlock()
 	h.err = err
 }
+
+// excuse forgets a gap that a test has made.
+func (h *history) excuse() { h.broken(nil) }
 
 func (h *history) gap() error {
 	h.mu.Lock()

@@ -64,7 +64,10 @@ func keep() (code int) {
 	}
 	defer os.RemoveAll(dir)
 	begun := time.Now()
-	l, err := lab.Up(ctx, lab.Options{Name: fmt.Sprintf("e2e-%d", os.Getpid()), PodReadyDelay: slowReady})
+	l, err := lab.Up(ctx, lab.Options{
+		Name: fmt.Sprintf("e2e-%d", os.Getpid()), PodReadyDelay: slowReady,
+		KarpenterEnv: map[string]string{"FEATURE_GATES": "StaticCapacity=true"},
+	})
 	if err != nil {
 		return failed(err)
 	}
@@ -111,6 +114,7 @@ var world struct {
 
 	mu         sync.Mutex
 	controller *trial.Controller
+	metrics    string // where it serves them
 }
 
 func runInLab(m *testing.M) int {
@@ -200,7 +204,8 @@ func needController(t *testing.T) {
 	world.mu.Lock()
 	defer world.mu.Unlock()
 	if world.controller == nil {
-		world.controller = startController(t, "")
+		world.metrics = freeAddress(t)
+		world.controller = startController(t, "", "--metrics-bind-address", world.metrics)
 	}
 }
 

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tasuki-io/tasuki/deploy"
+	"github.com/tasuki-io/tasuki/internal/manifest"
+	"github.com/tasuki-io/tasuki/internal/rotator"
+)
+
+// Exit codes of plan, which differ from those of other commands.
+const (
+	exitPlanInput = 1 // usage, input, or a cluster that cannot be read
+	exitPlanFatal = 2
+	exitPlanLoses = 3
+)
+
+// mostDays is how far windows are looked ahead.
+const mostDays = 400
+
+// plan is the command line of `tasuki plan`.
+type plan struct {
+	cluster
+	files  []string
+	output string
+	at     string
+	days   int
+}
+
+func newPlan() *cobra.Command {
+	p := &plan{output: "table"}
+	cmd := &cobra.Command{
+		Use:   "plan [NODEPOOL...]",
+		Short: "Show what the controller makes of a policy, before anything moves",
+		Long: `Show what the controller makes of the RotationPolicies and NodePools of a cluster, or of files: which policy governs a
+NodePool and why, what follows from it and how, what is wrong with it, when its windows open, and a forecast: which node is
+rotated in which window, how long before its deadline, and which is left to expire. Nothing is written.
+
+Without -f it reads the cluster of the kubeconfig. With -f it reads RotationPolicies, NodePools and, if given, NodeClaims,
+Nodes and Pods, as kubectl get -o yaml prints them, and refuses what an API server would refuse.
+
+Exit codes: 0 all is well; 1 the command line, the input or the cluster is at fault; 2 a finding is fatal: no node of that
+NodePool is rotated; 3 the forecast loses a node to its expiry.`,
+		Example: `  tasuki plan
+  tasuki plan api --days 90
+  tasuki plan -f policy.yaml -f nodepool.yaml
+  kubectl get nodepools,nodeclaims -o yaml | tasuki plan -f policy.yaml -f - -o json`,
+		RunE: func(cmd *cobra.Command, pools []string) error { return p.run(cmd, pools) },
+	}
+	p.cluster.flags(cmd)
+	cmd.Flags().StringArrayVarP(&p.files, "filename", "f", nil, "file or directory to read instead of a cluster, - for stdin; may be repeated")
+	cmd.Flags().StringVarP(&p.output, "output", "o", p.output, "table, json or yaml")
+	cmd.Flags().StringVar(&p.at, "at", "", "the instant to plan from, as 2026-12-02T02:00:00Z (default: now)")
+	cmd.Flags().IntVar(&p.days, "days", 30, "how many days to plan for, at most 400")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	return exitsUsage(cmd, exitPlanInput)
+}
+
+func (p *plan) run(cmd *cobra.Command, pools []string) error {
+	now, err := p.judge()
+	if err != nil {
+		return usageError{err}
+	}
+	objects, err := p.objects(cmd)
+	if err != nil {
+		return err
+	}
+	plans := objects.Plans(now, now.AddDate(0, 0, p.days))
+	for _, name := range pools {
+		if !slices.ContainsFunc(plans, func(p rotator.Plan) bool { return p.NodePool == name }) {
+			return fmt.Errorf("there is no NodePool %s", name)
+		}
+	}
+	if len(pools) > 0 {
+		plans = slices.DeleteFunc(plans, func(p rotator.Plan) bool { return !slices.Contains(pools, p.NodePool) })
+	}
+	if len(plans) == 0 {
+		return errors.New("there is no NodePool to plan for")
+	}
+	if err := p.write(cmd.OutOrStdout(), plans); err != nil {
+		return err
+	}
+	return verdict(plans)
+}
+
+// judge reads the flags, and returns the instant to plan from.
+func (p *plan) judge() (time.Time, error) {
+	switch {
+	case p.output == "html":
+		return time.Time{}, errors.New("-o html is not available in this version: write table, json or yaml")
+	case !slices.Contains([]string{"table", "json", "yaml"}, p.output):
+		return time.Time{}, fmt.Errorf("-o %q: write table, json or yaml", p.output)
+	case p.days < 1 || p.days > mostDays:
+		return time.Time{}, fmt.Errorf("--days %d: write a number from 1 to %d", p.days, mostDays)
+	case len(p.files) > 0 && p.named():
+		return time.Time{}, errors.New("-f reads files and --kubeconfig or --context a cluster: give one of them")
+	case p.at == "":
+		return time.Now(), nil
+	}
+	at, err := time.Parse(time.RFC3339, p.at)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("--at %q: write a time such as 2026-12-02T02:00:00Z or 2026-12-02T11:00:00+09:00", p.at)
+	}
+	return at, nil
+}
+
+// objects reads the cluster or the files.
+func (p *plan) objects(cmd *cobra.Command) (rotator.Objects, error) {
+	if len(p.files) == 0 {
+		from, err := p.reader()
+		if err != nil {
+			return rotator.Objects{}, err
+		}
+		return rotator.Observe(cmd.Context(), from)
+	}
+	reader, err := manifest.NewReader(rotator.Kinds(deploy.CRD())...)
+	if err != nil {
+		return rotator.Objects{}, err
+	}
+	read, err := reader.Read(p.files, cmd.InOrStdin())
+	if err != nil {
+		return rotator.Objects{}, err
+	}
+	objects, notes, err := rotator.ObjectsOf(read)
+	for _, note := range notes {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tasuki: %s\n", note)
+	}
+	return objects, err
+}
+
+func (p *plan) write(out io.Writer, plans []rotator.Plan) error {
+	switch p.output {
+	case "json":
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(plans)
+	case "yaml":
+		text, err := yaml.Marshal(plans)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(text)
+		return err
+	}
+	return planTable(out, plans)
+}
+
+// verdict is the exit code that plans come to, with what there is to say of it.
+func verdict(plans []rotator.Plan) error {
+	var fatal, loses []string
+	for _, p := range plans {
+		if p.Fatal() {
+			fatal = append(fatal, p.NodePool)
+		}
+		if p.Loses() {
+			loses = append(loses, p.NodePool)
+		}
+	}
+	switch {
+	case len(fatal) > 0:
+		return codedError{exitPlanFatal, fmt.Errorf("no node is rotated in NodePool %s: see the fatal findings", strings.Join(fatal, ", "))}
+	case len(loses) > 0:
+		return codedError{exitPlanLoses, fmt.Errorf("the forecast loses nodes of NodePool %s to their expiry", strings.Join(loses, ", "))}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/tasuki-io/tasuki/internal/rotator"
+)
+
+// How much of what repeats a table shows. JSON has it all.
+const (
+	mostWindows  = 5
+	mostFindings = 5 // of one code
+	mostTurns    = 50
+)
+
+// planTable writes plans for people, in the time zone of this machine.
+func planTable(out io.Writer, plans []rotator.Plan) error {
+	for i, p := range plans {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "NodePool %s\n", p.NodePool)
+		fmt.Fprintf(out, "  Policy: %s\n", chosen(p))
+		if p.Policy == nil {
+			planFindings(out, p)
+			continue
+		}
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, s := range p.Arithmetic {
+			how := ""
+			if s.How != "" {
+				how = "\t= " + s.How
+			}
+			fmt.Fprintf(w, "  %s\t%s%s\n", s.Name, s.Value, how)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		planFindings(out, p)
+		planWindows(out, p)
+		if err := planForecast(out, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chosen says which policy governs, and why.
+func chosen(p rotator.Plan) string {
+	var all []string
+	for _, s := range p.Selected {
+		all = append(all, fmt.Sprintf("%s (%d)", s.Policy, s.Constraints))
+	}
+	switch {
+	case len(all) == 0:
+		return "none selects this NodePool: it is never touched"
+	case p.Policy == nil:
+		return "none, as those with the most constraints tie: " + strings.Join(all, ", ")
+	case len(all) == 1:
+		return *p.Policy + ", the only one that selects this NodePool"
+	}
+	return fmt.Sprintf("%s, with the most constraints of those that select this NodePool: %s", *p.Policy, strings.Join(all, ", "))
+}
+
+func planFindings(out io.Writer, p rotator.Plan) {
+	if len(p.Findings) == 0 {
+		fmt.Fprintf(out, "\n  No findings.\n")
+		return
+	}
+	fmt.Fprintf(out, "\n  Findings:\n")
+	told := map[string]int{}
+	for _, f := range p.Findings {
+		if told[f.Code]++; told[f.Code] <= mostFindings {
+			fmt.Fprintf(out, "  %s %s: %s\n      to change that: %s\n", f.Severity, f.Code, f.Message, f.Remedy)
+		}
+	}
+	for _, f := range p.Findings {
+		if n := told[f.Code]; n > mostFindings {
+			fmt.Fprintf(out, "  %s %s: %d more; -o json has them all\n", f.Severity, f.Code, n-mostFindings)
+			delete(told, f.Code)
+		}
+	}
+}
+
+func planWindows(out io.Writer, p rotator.Plan) {
+	if len(p.Occurrences) == 0 {
+		fmt.Fprintf(out, "\n  No window opens in this time.\n")
+		return
+	}
+	fmt.Fprintf(out, "\n  Windows (%d in this time):\n", len(p.Occurrences))
+	for i, o := range p.Occurrences {
+		if i == mostWindows {
+			fmt.Fprintf(out, "  and %d more\n", len(p.Occurrences)-mostWindows)
+			break
+		}
+		fmt.Fprintf(out, "  %s until %s\n", wallClock(o.Start), wallClock(o.End))
+	}
+}
+
+func planForecast(out io.Writer, p rotator.Plan) error {
+	lost := 0
+	for _, t := range p.Turns {
+		if t.Lost != "" {
+			lost++
+		}
+	}
+	fmt.Fprintf(out, "\n  Forecast: %d rotated, %d lost\n", len(p.Turns)-lost, lost)
+	if len(p.Turns) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  NODECLAIM\tSTART\tDEADLINE\tMARGIN\tHOW")
+	left := 0
+	for i, t := range p.Turns {
+		if i >= mostTurns && t.Lost == "" {
+			left++
+			continue
+		}
+		how, start := t.Mode, wallClock(t.Start)
+		if t.Lost != "" {
+			how, start = "LOST: "+t.Lost, "-"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", t.NodeClaim, start, wallClock(t.Deadline), t.Margin().Round(time.Second), how)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if left > 0 {
+		fmt.Fprintf(out, "  and %d more that are rotated; -o json has them all\n", left)
+	}
+	return nil
+}
+
+// wallClock is an instant to the minute.
+func wallClock(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") }

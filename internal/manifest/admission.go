@@ -1,0 +1,93 @@
+package manifest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	structuralcel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	structuraldefaulting "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	structurallisttype "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	structuralpruning "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+)
+
+// admission takes objects of one custom kind as the API server does.
+type admission struct {
+	structural *structuralschema.Structural
+	schema     validation.SchemaValidator
+	rules      *structuralcel.Validator
+}
+
+// newAdmission reads the schema of a version from a CustomResourceDefinition.
+func newAdmission(definition []byte, version string) (*admission, error) {
+	var v1 apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(definition, &v1); err != nil {
+		return nil, fmt.Errorf("read a CustomResourceDefinition: %w", err)
+	}
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(&v1)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&v1.Spec)
+	var crd apiextensions.CustomResourceDefinition
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&v1, &crd, nil); err != nil {
+		return nil, fmt.Errorf("CustomResourceDefinition %s: %w", v1.Name, err)
+	}
+	served, err := apiextensions.GetSchemaForVersion(&crd, version)
+	if err != nil {
+		return nil, fmt.Errorf("CustomResourceDefinition %s: schema of %s: %w", v1.Name, version, err)
+	}
+	if served == nil {
+		return nil, fmt.Errorf("CustomResourceDefinition %s has no schema for %s", v1.Name, version)
+	}
+	a := &admission{}
+	if a.structural, err = structuralschema.NewStructural(served.OpenAPIV3Schema); err != nil {
+		return nil, fmt.Errorf("CustomResourceDefinition %s is not structural: %w", v1.Name, err)
+	}
+	if a.schema, _, err = validation.NewSchemaValidator(served.OpenAPIV3Schema); err != nil {
+		return nil, fmt.Errorf("CustomResourceDefinition %s: %w", v1.Name, err)
+	}
+	a.rules = structuralcel.NewValidator(a.structural, true, celconfig.PerCallLimit)
+	return a, nil
+}
+
+// admit fills the defaults of an object in, and returns what is wrong with it.
+func (a *admission) admit(object map[string]any) []problem {
+	var problems []problem
+	for _, path := range structuralpruning.PruneWithOptions(object, a.structural, true,
+		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
+		problems = append(problems, problem{path, "unknown field"})
+	}
+	structuraldefaulting.PruneNonNullableNullsWithoutDefaults(object, a.structural)
+	structuraldefaulting.Default(object, a.structural)
+
+	errs := validation.ValidateCustomResource(nil, object, a.schema)
+	errs = append(errs, structurallisttype.ValidateListSetsAndMaps(nil, a.structural, object)...)
+	if !blocksRules(errs) {
+		byRule, left := a.rules.Validate(context.Background(), nil, a.structural, object, nil, celconfig.RuntimeCELCostBudget)
+		errs = append(errs, byRule...)
+		if left < 0 || left > math.MaxInt64/2 {
+			problems = append(problems, problem{"", "its rules cost more than the API server grants"})
+		}
+	}
+	for _, err := range errs {
+		problems = append(problems, problem{err.Field, strings.TrimPrefix(err.ErrorBody(), "Invalid value: ")})
+	}
+	return problems
+}
+
+// blocksRules says whether the API server leaves the rules out after these errors.
+func blocksRules(errs field.ErrorList) bool {
+	for _, err := range errs {
+		switch err.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,125 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	yamlv4 "go.yaml.in/yaml/v4"
+	"sigs.k8s.io/yaml"
+)
+
+// document is one of a file.
+type document struct {
+	file   string
+	number int // from 1
+	line   int // of the file, before its first
+	data   []byte
+
+	within  string // path of the item of a list
+	subject string // kind and name, once they are known
+}
+
+// problem is something that is wrong at a path of an object.
+type problem struct{ path, text string }
+
+// documents splits a file. Empty documents do not count.
+func documents(file string, data []byte) []document {
+	if file == "-" {
+		file = "stdin"
+	}
+	var out []document
+	d := document{file: file}
+	add := func() {
+		if !blank(d.data) {
+			d.number = len(out) + 1
+			out = append(out, d)
+		}
+	}
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		if rest, ok := bytes.CutPrefix(text, []byte("---")); ok && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' && bytes.TrimSpace(rest)[0] == '#') {
+			add()
+			d = document{file: file, line: line}
+			continue
+		}
+		d.data = append(d.data, text...)
+	}
+	add()
+	return out
+}
+
+var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\s+)?(?:line (\d+): )?(.*)`)
+
+// json is the document in JSON, read as kubectl reads YAML.
+func (d document) json() ([]byte, error) {
+	if trimmed := bytes.TrimSpace(d.data); len(trimmed) > 0 && trimmed[0] == '{' {
+		return trimmed, nil
+	}
+	raw, err := yaml.YAMLToJSONStrict(d.data)
+	if err == nil {
+		return raw, nil
+	}
+	text := strings.ReplaceAll(err.Error(), "\n", " ")
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return nil, fmt.Errorf("%s: document %d, line %d: this is not YAML: %s", d.file, d.number, d.line+max(n, 1), m[2])
+	}
+	return nil, d.complain("", "this is not YAML: %s", text)
+}
+
+// place is where a path of the object is, or the nearest part of it that is there.
+func (d document) place(path string) string {
+	return fmt.Sprintf("%s: document %d, line %d", d.file, d.number, d.line+d.lineOf(path))
+}
+
+// complain is an error about a path of the object.
+func (d document) complain(path, format string, args ...any) error {
+	var about string
+	for _, s := range []string{d.subject, path} {
+		if s != "" && (d.subject != "" || s != path) {
+			about += s + ": "
+		}
+	}
+	return fmt.Errorf("%s: %s%s", d.place(path), about, fmt.Sprintf(format, args...))
+}
+
+var pathStep = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
+
+// lineOf is the line of the document, from 1, on which a path begins.
+func (d document) lineOf(path string) int {
+	var root yamlv4.Node
+	if err := yamlv4.Unmarshal(d.data, &root); err != nil || len(root.Content) == 0 {
+		return 1
+	}
+	n := root.Content[0]
+	line := n.Line
+	for _, step := range pathStep.FindAllString(strings.TrimPrefix(d.within+"."+path, "."), -1) {
+		next, at := child(n, strings.Trim(step, "[]"))
+		if next == nil {
+			break
+		}
+		n, line = next, at
+	}
+	return line
+}
+
+// child is a member of a mapping or an item of a sequence, and the line on which it begins.
+func child(n *yamlv4.Node, step string) (*yamlv4.Node, int) {
+	switch n.Kind {
+	case yamlv4.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == step {
+				return n.Content[i+1], n.Content[i].Line
+			}
+		}
+	case yamlv4.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i], n.Content[i].Line
+		}
+	}
+	return nil, 0
+}

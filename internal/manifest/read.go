@@ -1,0 +1,249 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// Kind is a kind of object that may be read.
+type Kind struct {
+	APIVersion, Kind string
+
+	// Definition is the CustomResourceDefinition that defaults and judges it. A built-in kind
+	// has none: only its fields are judged.
+	Definition []byte
+
+	New func() any // a pointer to the Go type
+}
+
+// Object is one that was read, as what New of its Kind returns.
+type Object struct {
+	Kind, Name string
+	Place      string // file, document and line, for people
+	Value      any
+}
+
+// Reader reads objects of some kinds.
+type Reader struct {
+	kinds     []Kind
+	admission map[string]*admission // by kind
+}
+
+// NewReader returns a reader of these kinds, and of lists of them.
+func NewReader(kinds ...Kind) (*Reader, error) {
+	r := &Reader{kinds: kinds, admission: map[string]*admission{}}
+	for _, k := range kinds {
+		if k.Definition == nil {
+			continue
+		}
+		_, version, _ := strings.Cut(k.APIVersion, "/")
+		a, err := newAdmission(k.Definition, version)
+		if err != nil {
+			return nil, err
+		}
+		r.admission[k.Kind] = a
+	}
+	return r, nil
+}
+
+// Read reads files, the YAML and JSON files of directories in the order of their names, and
+// stdin for "-". What is wrong is reported in full, one line each.
+func (r *Reader) Read(names []string, stdin io.Reader) ([]Object, error) {
+	var objects []Object
+	var errs []error
+	for _, name := range names {
+		files, err := filesOf(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			data, err := contents(file, stdin)
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range documents(file, data) {
+				read, err := r.document(d)
+				objects, errs = append(objects, read...), append(errs, err...)
+			}
+		}
+	}
+	return objects, errors.Join(append(errs, twice(objects)...)...)
+}
+
+// filesOf are the files that a name stands for.
+func filesOf(name string) ([]string, error) {
+	if name == "-" {
+		return []string{name}, nil
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("read manifests: %w", err)
+	}
+	if !info.IsDir() {
+		return []string{name}, nil
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, fmt.Errorf("read manifests: %w", err)
+	}
+	var files []string
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, ext) {
+			files = append(files, filepath.Join(name, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("directory %s holds no .yaml, .yml or .json file", name)
+	}
+	return files, nil
+}
+
+func contents(file string, stdin io.Reader) ([]byte, error) {
+	if file == "-" {
+		data, err := io.ReadAll(stdin)
+		if err != nil {
+			return nil, fmt.Errorf("read stdin: %w", err)
+		}
+		return data, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read manifests: %w", err)
+	}
+	return data, nil
+}
+
+// document reads the object of a document, or the items of a list.
+func (r *Reader) document(d document) ([]Object, []error) {
+	raw, err := d.json()
+	if err != nil {
+		return nil, []error{err}
+	}
+	var value any
+	strict, err := kjson.UnmarshalStrict(raw, &value) // integers stay integers
+	if err = errors.Join(append(strict, err)...); err != nil {
+		return nil, []error{d.complain("", "%v", err)}
+	}
+	object, ok := value.(map[string]any)
+	switch {
+	case value == nil:
+		return nil, nil
+	case !ok:
+		return nil, []error{d.complain("", "this is not a Kubernetes object: it has neither apiVersion nor kind")}
+	case !strings.HasSuffix(text(object["kind"]), "List"):
+		return r.object(d, object)
+	}
+	items, ok := object["items"].([]any)
+	if !ok {
+		return nil, []error{d.complain("", "%s has no items", text(object["kind"]))}
+	}
+	var objects []Object
+	var errs []error
+	for i, item := range items {
+		of := d
+		of.within = fmt.Sprintf("items[%d]", i)
+		one, ok := item.(map[string]any)
+		if !ok {
+			errs = append(errs, of.complain("", "this is not a Kubernetes object"))
+			continue
+		}
+		// The items of a typed list leave out what its kind says already.
+		if kind := strings.TrimSuffix(text(object["kind"]), "List"); kind != "" && one["kind"] == nil {
+			one["kind"], one["apiVersion"] = kind, object["apiVersion"]
+		}
+		read, err := r.object(of, one)
+		objects, errs = append(objects, read...), append(errs, err...)
+	}
+	return objects, errs
+}
+
+func (r *Reader) object(d document, object map[string]any) ([]Object, []error) {
+	version, kind := text(object["apiVersion"]), text(object["kind"])
+	i := slices.IndexFunc(r.kinds, func(k Kind) bool { return k.APIVersion == version && k.Kind == kind })
+	if i < 0 {
+		return nil, []error{d.complain("kind", "kind %q of apiVersion %q is none of %s: leave it out", kind, version, r.known())}
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	name := text(metadata["name"])
+	d.subject = strings.TrimSpace(kind + " " + name)
+	if name == "" {
+		return nil, []error{d.complain("metadata", "name is missing")}
+	}
+	var errs []error
+	if a := r.admission[kind]; a != nil {
+		for _, p := range a.admit(object) {
+			errs = append(errs, d.complain(p.path, "%s", p.text))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, []error{d.complain("", "%v", err)}
+	}
+	value := r.kinds[i].New()
+	strict, err := kjson.UnmarshalStrict(raw, value)
+	if err != nil {
+		return nil, []error{d.complain("", "%v", err)}
+	}
+	for _, err := range strict {
+		path := ""
+		if _, quoted, ok := strings.Cut(err.Error(), `unknown field "`); ok {
+			path = strings.TrimSuffix(quoted, `"`)
+			err = errors.New("unknown field")
+		}
+		errs = append(errs, d.complain(path, "%v", err))
+	}
+	return []Object{{Kind: kind, Name: name, Place: d.place(""), Value: value}}, errs
+}
+
+func (r *Reader) known() string {
+	var names []string
+	for _, k := range r.kinds {
+		names = append(names, fmt.Sprintf("%s (%s)", k.Kind, k.APIVersion))
+	}
+	return strings.Join(names, ", ")
+}
+
+// twice complains of objects that were read before.
+func twice(objects []Object) []error {
+	var errs []error
+	first := map[string]string{}
+	for _, o := range objects {
+		key := o.Kind + " " + o.Name
+		if namespaced, ok := o.Value.(interface{ GetNamespace() string }); ok {
+			key += " " + namespaced.GetNamespace()
+		}
+		if there, ok := first[key]; ok {
+			errs = append(errs, fmt.Errorf("%s: %s %s is there already, at %s: remove one", o.Place, o.Kind, o.Name, there))
+			continue
+		}
+		first[key] = o.Place
+	}
+	return errs
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// blank reports a document without content.
+func blank(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,174 @@
+package rotator
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/tasuki-io/tasuki/internal/rotation"
+)
+
+// Plan is what the controller makes of one NodePool. Durations are Go durations. Those that
+// follow from the policy are 0s, and its counts 0, for a pool without one and for one whose
+// nodes never expire.
+type Plan struct {
+	NodePool string  `json:"nodePool"`
+	Policy   *string `json:"policy"` // null if none governs the pool
+
+	ExpireAfter            string  `json:"expireAfter"`            // or Never
+	TerminationGracePeriod *string `json:"terminationGracePeriod"` // null if not set
+	WindowPeriod           string  `json:"windowPeriod"`           // P
+	TRot                   string  `json:"tRot"`
+	TRotEstimate           string  `json:"tRotEstimate"`
+	LeadTime               string  `json:"leadTime"`
+	AgeThreshold           string  `json:"ageThreshold"` // A
+	Chances                int     `json:"chances"`      // G
+	Capacity               int     `json:"capacity"`     // C
+
+	Findings    []PlanFinding    `json:"findings"`
+	Occurrences []PlanOccurrence `json:"occurrences"` // within the time that is planned
+	Forecast    []PlanTurn       `json:"forecast"`
+
+	// For tables.
+	Selected   []Selected      `json:"-"`
+	Arithmetic []rotation.Sum  `json:"-"`
+	Turns      []rotation.Turn `json:"-"`
+}
+
+// PlanFinding is a rotation.Finding.
+type PlanFinding struct {
+	Code     string            `json:"code"`
+	Severity rotation.Severity `json:"severity"`
+	Message  string            `json:"message"`
+	Remedy   string            `json:"remedy"`
+}
+
+// PlanOccurrence is one stretch of time in which rotations may start. One that does not open or
+// close within 400 days has the edges of the time that is planned.
+type PlanOccurrence struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+}
+
+// PlanTurn says when a NodeClaim is rotated.
+type PlanTurn struct {
+	NodeClaim  string     `json:"nodeClaim"`  // of one that is yet to be born: the first before it, "+", and a count
+	Occurrence *time.Time `json:"occurrence"` // the start of the one in which it is rotated; null if it is lost
+	Margin     string     `json:"margin"`     // from the start of its rotation to its deadline
+}
+
+// Selected is a policy that selects a pool, with so many constraints.
+type Selected struct {
+	Policy      string
+	Constraints int
+}
+
+// Fatal reports a finding that keeps every rotation from starting.
+func (p Plan) Fatal() bool {
+	return slices.ContainsFunc(p.Findings, func(f PlanFinding) bool { return f.Severity == rotation.Fatal })
+}
+
+// Loses reports a NodeClaim that is left to expire.
+func (p Plan) Loses() bool {
+	return slices.ContainsFunc(p.Forecast, func(t PlanTurn) bool { return t.Occurrence == nil })
+}
+
+// Plans is what the controller makes of every NodePool, in the order of their names, from now
+// until to.
+func (o Objects) Plans(now, to time.Time) []Plan {
+	claims := byPool(o.NodeClaims, func(c *karpv1.NodeClaim) string { return c.Labels[karpv1.NodePoolLabelKey] })
+	nodes := byPool(o.Nodes, func(n *corev1.Node) string { return n.Labels[karpv1.NodePoolLabelKey] })
+	placeholders := slices.DeleteFunc(slices.Clone(o.Pods), func(p corev1.Pod) bool { return p.Labels[rotation.LabelPlaceholder] != "true" })
+	pods := map[string][]*corev1.Pod{}
+	for i := range o.Pods {
+		pods[o.Pods[i].Spec.NodeName] = append(pods[o.Pods[i].Spec.NodeName], &o.Pods[i])
+	}
+	out := []Plan{}
+	for i := range o.NodePools {
+		pool := &o.NodePools[i]
+		s := snapshotOf(pool, claims[pool.Name], nodes[pool.Name], placeholders)
+		s.Governance = (&policies{}).govern(pool.Labels, o.Policies, now) // not shared: those of files have no UID to be known by
+		s.Pods = pods
+		p := planOf(*s, now, to)
+		p.Selected = o.selected(pool.Labels)
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b Plan) int { return cmp.Compare(a.NodePool, b.NodePool) })
+	return out
+}
+
+func byPool[T any](all []T, pool func(*T) string) map[string][]T {
+	out := map[string][]T{}
+	for i := range all {
+		name := pool(&all[i])
+		out[name] = append(out[name], all[i])
+	}
+	return out
+}
+
+// selected are the policies that select a pool, those with the most constraints first.
+func (o Objects) selected(pool map[string]string) []Selected {
+	var out []Selected
+	for i := range o.Policies {
+		p := &o.Policies[i]
+		if selector, err := p.Spec.NodePoolSelector.AsSelector(); err == nil && selector.Matches(labels.Set(pool)) {
+			out = append(out, Selected{p.Name, p.Spec.NodePoolSelector.Specificity()})
+		}
+	}
+	slices.SortFunc(out, func(a, b Selected) int {
+		return cmp.Or(cmp.Compare(b.Constraints, a.Constraints), cmp.Compare(a.Policy, b.Policy))
+	})
+	return out
+}
+
+func planOf(s rotation.Snapshot, now, to time.Time) Plan {
+	out := Plan{
+		NodePool: s.NodePool.Name, ExpireAfter: "Never", Occurrences: []PlanOccurrence{}, Findings: []PlanFinding{}, Forecast: []PlanTurn{},
+		Turns: rotation.Forecast(s, now, to),
+	}
+	if e := s.NodePool.ExpireAfter; e != nil {
+		out.ExpireAfter = e.String()
+	}
+	if g := s.NodePool.GracePeriod; g != nil {
+		out.TerminationGracePeriod = new(g.String())
+	}
+	for _, f := range rotation.Examine(s, now) {
+		out.Findings = append(out.Findings, PlanFinding(f))
+	}
+	var period time.Duration
+	var terms rotation.Terms
+	var through rotation.Throughput
+	if p := s.Governance.Policy; p != nil {
+		out.Policy, out.Arithmetic = &p.Name, p.Arithmetic(s.NodePool)
+		period, terms = p.Measure.Period, p.Terms(s.NodePool.ExpireAfter, s.NodePool.GracePeriod)
+		if terms.Expires {
+			through = p.Throughput(s.NodePool.GracePeriod)
+		}
+		for _, w := range p.Windows.Between(now, to) {
+			out.Occurrences = append(out.Occurrences, PlanOccurrence{edge(w.Start, now), edge(w.End, to)})
+		}
+	}
+	out.WindowPeriod, out.TRot, out.TRotEstimate = period.String(), terms.TRot.String(), through.TRotEst.String()
+	out.LeadTime, out.AgeThreshold = terms.LeadTime.String(), terms.Threshold.String()
+	out.Chances, out.Capacity = terms.Chances, through.Capacity
+	for _, t := range out.Turns {
+		turn := PlanTurn{NodeClaim: t.NodeClaim, Margin: t.Margin().Round(time.Second).String()}
+		if t.Lost == "" {
+			turn.Occurrence = new(edge(t.Occurrence.Start, now))
+		}
+		out.Forecast = append(out.Forecast, turn)
+	}
+	return out
+}
+
+// edge is one of an occurrence, which may have none.
+func edge(t, otherwise time.Time) time.Time {
+	if t.IsZero() {
+		t = otherwise
+	}
+	return t.UTC()
+}
