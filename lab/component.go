@@ -81,7 +81,7 @@ func (l *Lab) run(c component) (process, error) {
 }
 
 // readyWithin is far more than any component needs, even on a busy machine.
-const readyWithin = 2 * time.Minute
+const readyWithin = 5 * time.Minute
 
 // awaitReady returns when the component is healthy, and at once when its process has died.
 func (l *Lab) awaitReady(ctx context.Context, c component, p process) error {

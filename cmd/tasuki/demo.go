@@ -10,9 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tasuki-io/tasuki/lab"
 	"github.com/tasuki-io/tasuki/lab/trial"
@@ -32,7 +30,6 @@ of age, and shows what the controller does. At the end it holds what it saw agai
 promise was broken. Nothing of it is left afterwards but the lab's built programs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log.SetLogger(logr.Discard()) // the libraries' own lines would tear the view
 			d.screen = newScreen(cmd.OutOrStdout(), plain)
 			// Also when the terminal or the reader of the output goes, nothing may be left.
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP, syscall.SIGPIPE)

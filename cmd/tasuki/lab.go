@@ -135,7 +135,7 @@ func printStatus(out io.Writer, name string, all []lab.ComponentStatus) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("lab %s: %s", name, strings.Join(wrong, ", "))
+		return fmt.Errorf("lab %s: %s; '%s' and up again makes a new one", name, strings.Join(wrong, ", "), labCommand("down", name))
 	}
 	return nil
 }

@@ -11,7 +11,9 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tasuki-io/tasuki/internal/build"
 )
@@ -38,6 +40,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	running := false
 	root := newRoot()
 	root.PersistentPreRun = func(*cobra.Command, []string) { running = true }
+	log.SetLogger(logr.Discard()) // what matters of the libraries' own lines is in their errors
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -49,6 +49,6 @@ func (p *Policy) Arithmetic(pool NodePool) []Sum {
 		Sum{"ageThreshold (A)", t.Threshold.String(), threshold},
 		Sum{"lead time", t.LeadTime.String(), fmt.Sprintf("E %s - A %s", pool.ExpireAfter, t.Threshold)},
 		Sum{"chances (G)", fmt.Sprint(t.Chances), fmt.Sprintf("floor((E %s - t_rot %s - A %s) / P %s)", pool.ExpireAfter, t.TRot, t.Threshold, m.Period)},
-		Sum{"rotations per window (C)", fmt.Sprint(c.Capacity), fmt.Sprintf("%d x ceil(shortest window %s / (t_rot_est %s + cooldownAfter %s))", maxUnavailable, m.ShortestOccurrence, c.TRotEst, p.CooldownAfter)},
+		Sum{"rotations per window (C)", fmt.Sprint(c.Capacity), fmt.Sprintf("%d x ceil(shortest window %s / (t_rot_est %s + cooldownAfter %s))", maxUnavailable, p.shortest(), c.TRotEst, p.CooldownAfter)},
 	)
 }

@@ -89,13 +89,18 @@ func Decide(s Snapshot, now time.Time) Decision {
 			d.Warnings = append(d.Warnings, Warning{Code: "PolicyInvalid", Message: p.Invalid})
 			return d
 		}
-		for _, f := range p.Findings(s.NodePool, s.NodeClaims) {
+		fatal := false
+		for _, f := range p.Findings(s.NodePool, s.fleet(now)) {
 			w := f.warning()
 			w.Moving = true
 			d.Warnings = append(d.Warnings, w)
+			fatal = fatal || f.Severity == Fatal
 		}
 		for _, f := range s.shortLeads(p) {
 			d.Gauges.ShortLead++
+			if fatal { // which says more, and has another remedy
+				continue
+			}
 			w := f.warning()
 			w.On = f.claim
 			d.Warnings = append(d.Warnings, w)

@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,7 +28,8 @@ func Examine(s Snapshot, now time.Time) []Finding {
 	if _, err := readStamp(s.NodePool.Annotations, AnnotationFreeze); err != nil {
 		fs = append(fs, unreadable("FreezeInvalid", Fatal, err)) // frozen for good
 	}
-	fs = append(fs, p.Findings(s.NodePool, s.NodeClaims)...)
+	fs = append(fs, p.Findings(s.NodePool, s.fleet(now))...)
+	fatal := slices.ContainsFunc(fs, func(f Finding) bool { return f.Severity == Fatal })
 	if c := s.soonest(); c != nil && s.NodePool.Annotations[AnnotationActive] == "" {
 		if f, short := s.tooLittle(p, c); short {
 			fs = append(fs, f)
@@ -48,8 +50,10 @@ func Examine(s Snapshot, now time.Time) []Finding {
 			fs = append(fs, ofClaim(c.Name, unreadable("AnnotationInvalid", Warn, err)))
 		}
 	}
-	for _, f := range s.shortLeads(p) {
-		fs = append(fs, ofClaim(f.claim.Name, f.Finding))
+	if !fatal { // which says more, and has another remedy
+		for _, f := range s.shortLeads(p) {
+			fs = append(fs, ofClaim(f.claim.Name, f.Finding))
+		}
 	}
 	return fs
 }

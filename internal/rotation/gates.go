@@ -70,7 +70,7 @@ func (s *Snapshot) pauseGate(r Reason, key string, pause time.Duration, now time
 		return gate{Reason: r, Detail: err.Error(), Opens: readable(err), Warn: []Warning{{Code: "AnnotationInvalid", Message: err.Error()}}}
 	}
 	if opens := last.Add(pause); !last.IsZero() && now.Before(opens) {
-		return gate{Reason: r, Detail: fmt.Sprintf("%s after %s", pause, stamp(last)), Opens: opens}
+		return gate{Reason: r, Detail: fmt.Sprintf("%s after %s, until %s", pause, stamp(last), stamp(opens)), Opens: opens}
 	}
 	return gate{}
 }

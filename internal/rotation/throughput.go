@@ -51,6 +51,14 @@ func (p *Policy) draining(gracePeriod *time.Duration) time.Duration {
 	return drain
 }
 
+// shortest is the shortest window, for people.
+func (p *Policy) shortest() string {
+	if p.Measure.Continuous {
+		return p.Measure.ShortestOccurrence.String() + " (always open, counted minute by minute)"
+	}
+	return p.Measure.ShortestOccurrence.String()
+}
+
 // bottlenecks is what does not fit into the windows: layer 2.
 func (p *Policy) bottlenecks(pool NodePool, terms Terms, claims []NodeClaim) []Finding {
 	const remedy = "widen the windows, add some, or lower cooldownAfter"
@@ -61,13 +69,13 @@ func (p *Policy) bottlenecks(pool NodePool, terms Terms, claims []NodeClaim) []F
 	if float64(t.Capacity)*float64(terms.Threshold) < float64(n)*float64(m.Period) {
 		fs = append(fs, warning("ThroughputBelowArrival", remedy,
 			"C = %d x ceil(shortest window %s / (t_rot_est %s + cooldownAfter %s)) = %d rotations per window, but %d nodes x window period %s / ageThreshold %s = %.1f become due in that time",
-			maxUnavailable, m.ShortestOccurrence, t.TRotEst, p.CooldownAfter, t.Capacity, n, m.Period, terms.Threshold,
+			maxUnavailable, p.shortest(), t.TRotEst, p.CooldownAfter, t.Capacity, n, m.Period, terms.Threshold,
 			float64(n)*float64(m.Period)/float64(terms.Threshold)))
 	}
 	if chances := p.Chances * t.Capacity; chances < batch {
 		fs = append(fs, warning("ThroughputBurstShortfall", remedy+", or raise minRotationChances",
 			"%d nodes have their deadlines within one window period %s, but minRotationChances %d x C %d = %d rotations fit before it (C = %d x ceil(shortest window %s / (t_rot_est %s + cooldownAfter %s)))",
-			batch, m.Period, p.Chances, t.Capacity, chances, maxUnavailable, m.ShortestOccurrence, t.TRotEst, p.CooldownAfter))
+			batch, m.Period, p.Chances, t.Capacity, chances, maxUnavailable, p.shortest(), t.TRotEst, p.CooldownAfter))
 	}
 	if m.ShortestGap > 0 && slot > m.ShortestGap {
 		fs = append(fs, warning("RotationSpansNextWindow", "move the windows apart, or lower cooldownAfter",
@@ -75,6 +83,17 @@ func (p *Policy) bottlenecks(pool NodePool, terms Terms, claims []NodeClaim) []F
 			t.TRotEst, p.CooldownAfter, slot, m.ShortestGap, t.Capacity))
 	}
 	return fs
+}
+
+// fleet is the claims of the pool without what was born in an attempt whose candidate still
+// stands: the two are one of the nodes that the pool keeps.
+func (s *Snapshot) fleet(now time.Time) []NodeClaim {
+	c := s.claim(s.NodePool.Annotations[AnnotationActive])
+	if c == nil || !c.Deleting.IsZero() || c.startedAt(now).IsZero() {
+		return s.NodeClaims
+	}
+	start := c.startedAt(now)
+	return slices.DeleteFunc(slices.Clone(s.NodeClaims), func(o NodeClaim) bool { return o.Name != c.Name && o.bornWithin(start) })
 }
 
 // batches counts the claims that will have to be rotated, and the most of them whose

@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,5 +106,40 @@ func TestThroughputBelowArrival(t *testing.T) {
 		if diff := cmp.Diff(want, fs); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
+	}
+}
+
+// The pool is at what the windows hold. While one of its nodes is being replaced there is one
+// claim more, and no more to do.
+func TestARotationDoesNotMakeItsPoolLarger(t *testing.T) {
+	w := newWorld(date(t, "2026-06-10T02:10:00Z"))
+	w.Governance.Policy = policyOn(t, "Wed 02:00-02:50 UTC")
+	w.NodePool = NodePool{Object: w.object(KindNodePool, "blue"), ExpireAfter: ptr(28*day + 77*time.Minute), GracePeriod: ptr(time.Hour)}
+	for n := range 4 {
+		w.join(NodeClaim{Object: Object{Name: fmt.Sprintf("blue-%d", n)}, Created: w.now.Add(time.Duration(n-5) * 5 * day), ExpireAfter: w.NodePool.ExpireAfter, GracePeriod: ptr(time.Hour)})
+	}
+	warned := func() (codes []string) {
+		for _, f := range w.decide().Warnings {
+			if strings.HasPrefix(f.Code, "Throughput") {
+				codes = append(codes, f.Code)
+			}
+		}
+		return codes
+	}
+	w.NodePool.Annotations = map[string]string{AnnotationActive: "blue-0"}
+	w.claim("blue-0").Annotations = map[string]string{AnnotationState: StatePending, AnnotationStartedAt: stamp(w.now)}
+	surge := NodeClaim{Object: Object{Name: "blue-s"}, Created: w.now.Add(time.Minute), ExpireAfter: w.NodePool.ExpireAfter, GracePeriod: ptr(time.Hour)}
+	w.now = w.now.Add(2 * time.Minute)
+	w.join(surge)
+	if got := warned(); got != nil {
+		t.Errorf("the replacement counts: %v", got)
+	}
+	w.claim("blue-0").Deleting = w.now
+	if got := warned(); got != nil {
+		t.Errorf("in the drain: %v", got)
+	}
+	w.join(NodeClaim{Object: Object{Name: "blue-5"}, Created: w.now.Add(-day), ExpireAfter: w.NodePool.ExpireAfter, GracePeriod: ptr(time.Hour)})
+	if got := warned(); got == nil {
+		t.Error("four nodes and the replacement of a fifth are too many, and nothing is said")
 	}
 }
