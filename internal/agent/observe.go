@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tasuki-io/tasuki/internal/capture"
@@ -17,9 +18,9 @@ func (a *Agent) observe(ctx context.Context) error {
 			return fmt.Errorf("read the journal: %w", err)
 		}
 	}
-	changes, err := a.store.Changes(ctx, a.revision)
+	changes, err := a.changes(ctx)
 	if err != nil {
-		return fmt.Errorf("read the claims store: %w", err)
+		return err
 	}
 	a.mu.Lock()
 	a.living.Look(changes.Alive, a.now())
@@ -49,6 +50,24 @@ func (a *Agent) observe(ctx context.Context) error {
 	}
 	a.revision = changes.Revision
 	return nil
+}
+
+// changes reads what the claims store has that this node has not seen. A store that does not show
+// this node to be alive has lost its lease, as a restored one has: the others take it for dead,
+// and whatever it claimed now they would claim back, until it is renewed.
+func (a *Agent) changes(ctx context.Context) (changes claims.Changes, err error) {
+	for try := range 2 {
+		if changes, err = a.store.Changes(ctx, a.revision); err != nil {
+			return changes, fmt.Errorf("read the claims store: %w", err)
+		}
+		if try > 0 || slices.Contains(changes.Alive, a.node) {
+			break
+		}
+		if err := a.renew(ctx); err != nil {
+			return changes, err
+		}
+	}
+	return changes, nil
 }
 
 // learn takes note of claims, those that concern this node in its journal first.

@@ -42,7 +42,11 @@ func (s *sim) settle() {
 func (s *sim) rest() bool {
 	began, last, events := s.clock, s.clock, s.events
 	for s.broken == "" {
-		for busy := true; busy; {
+		for busy, rounds := true, 0; busy; rounds++ {
+			if rounds == 100 {
+				s.breaks("I10: they keep each other busy at one instant")
+				return false
+			}
 			busy = false
 			for _, n := range s.nodes {
 				if made := s.goOn(n, 1000); made == 1000 {
