@@ -28,6 +28,7 @@ func (a *Agent) pass(ctx context.Context) ([]*attempt, capture.Decision, error) 
 	a.mu.Lock()
 	a.last, a.gone = d, s.Absent.Dead
 	a.mu.Unlock()
+	a.tell.contested(d.Contests)
 	if err := a.bump(ctx, d.Plan.Bumps); err != nil {
 		return nil, d, err
 	}

@@ -16,7 +16,8 @@ import (
 type announcer struct {
 	log *slog.Logger
 	*metrics
-	silent bool // the lease is not renewed; of the goroutine that renews it
+	silent   bool // the lease is not renewed; of the goroutine that renews it
+	contests bool // somebody takes what this node takes
 
 	mu      sync.Mutex
 	trouble []string // of the configuration on disk
@@ -79,6 +80,16 @@ func (t *announcer) renewed(err error, holds bool) {
 		t.log.Info("the lease is renewed again")
 		t.silent = false
 	}
+}
+
+// contested tells that another member and this node take addresses from each other, once until
+// they no longer do.
+func (t *announcer) contested(contests []capture.Contest) {
+	if len(contests) > 0 && !t.contests {
+		c := &contests[0]
+		t.log.Warn("another member takes what this one takes: their configurations differ", "addresses", len(contests), "first", c.Key.String(), "rival", c.Rival.String(), "turns", c.Turns)
+	}
+	t.contests = len(contests) > 0
 }
 
 // mastered tells what is known of a VRRP instance, whenever that changes.

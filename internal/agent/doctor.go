@@ -39,6 +39,7 @@ const (
 	AilmentPolicy   AilmentKind = "policyForbids"
 	AilmentNIC      AilmentKind = "nicNotSeen"
 	AilmentStale    AilmentKind = "lookStale"
+	AilmentContest  AilmentKind = "contested"
 )
 
 // byPerson is who does what no agent does.
@@ -96,6 +97,11 @@ func (a *Agent) doctor() []Ailment {
 	for i := range a.last.Drifts {
 		d := &a.last.Drifts[i]
 		add(AilmentKind(d.Kind), about(d.Key, d.Target), a.node, d.Due, "repairs it at epoch "+fmt.Sprint(d.Epoch)+" on "+d.Target.NIC+", taking it from whoever has it", "%s", drifts[d.Kind]+on(d.On))
+	}
+	for i := range a.last.Contests {
+		c := &a.last.Contests[i]
+		add(AilmentContest, about(c.Key, capture.Target{}), byPerson, c.Until, "give both nodes the same configuration; until then they take turns, at most once a minute",
+			"%s and %s have taken it from each other %d times: they have been told different things", a.node, c.Rival, c.Turns)
 	}
 	held := a.held()
 	rows := a.view.Open()

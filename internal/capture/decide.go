@@ -27,7 +27,7 @@ func Decide(s *Snapshot, now time.Time) Decision {
 	d.forwarding()
 	d.execute()
 	d.write()
-	return Decision{Plan: d.plan, Held: d.held, Drifts: d.drifts, Wake: d.wake}
+	return Decision{Plan: d.plan, Held: d.held, Drifts: d.drifts, Contests: d.contests, Wake: d.wake}
 }
 
 // deciding is a decision in the making. It goes from line to line, and what it decides on one
@@ -37,10 +37,11 @@ type deciding struct {
 	now  time.Time
 	self Holder
 
-	plan   Plan
-	held   []Held
-	drifts []Drift
-	wake   time.Time
+	plan     Plan
+	held     []Held
+	drifts   []Drift
+	contests []Contest
+	wake     time.Time
 
 	// What the plan is made of in the end, as it may be much.
 	bumps          pile[Bump]
@@ -79,7 +80,7 @@ func (d *deciding) pool(p *Pool, m *Member) {
 		}
 		holder := None
 		if home := d.s.home(p, a); home != "" { // what lives nowhere is captured nowhere
-			holder = d.desired(&l, home, desired)
+			holder = d.paced(&l, d.desired(&l, home, desired))
 		}
 		if holder != d.self {
 			d.give(&l, holder)

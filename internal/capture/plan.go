@@ -9,6 +9,8 @@ type Decision struct {
 	Held []Held
 	// Drifts are what this node is to hold and has placed, and what the provider does not show so.
 	Drifts []Drift
+	// Contests are what this node and another take from each other.
+	Contests []Contest
 	// Wake is the earliest instant at which the answer can change by itself; zero when only
 	// an event changes it.
 	Wake time.Time

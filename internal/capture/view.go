@@ -42,6 +42,7 @@ type Line struct {
 	// Since is when this process saw the claim change. It delays releases, and nothing rests
 	// on it.
 	Since time.Time
+	Turns int // changes of its holder that have followed each other
 	// Known is the highest epoch in this node's journal, outbox and notes, and its holder.
 	Known Claim
 
@@ -119,7 +120,12 @@ func (v *View) change(k Key, by func(*entry)) {
 // Learn takes note of a claim that the store holds at this time.
 func (v *View) Learn(k Key, c Claim, now time.Time) {
 	if v.entry(k).Claim != c {
-		v.change(k, func(e *entry) { e.Claim, e.Since = c, now })
+		v.change(k, func(e *entry) {
+			if e.Claim.Holder != c.Holder {
+				e.turn(now)
+			}
+			e.Claim, e.Since = c, now
+		})
 	}
 	v.Note(k, c)
 }
