@@ -24,8 +24,8 @@ E2E     := $(GO) test -count=1 -timeout 40m ./test/e2e
 
 test: ## everything: unit tests with the race detector, the long simulations, then the lab
 	$(GO) test -race -short -count=1 ./...
-	$(GO) test -count=1 -run 'TestSimulation$$' -v ./internal/rotator
-	$(GO) test -count=1 -run 'TestSimulation$$' -v ./internal/agent
+	$(GO) test -count=1 -timeout 30m -run 'TestSimulation$$' -v ./internal/rotator
+	$(GO) test -count=1 -timeout 30m -run 'TestSimulation$$' -v ./internal/agent
 	$(GO) test -count=1 -timeout 15m ./internal/claims/etcd
 	$(GO) test -count=1 -timeout 15m ./internal/executor/linux ./test/lan
 	$(GO) test -count=1 -timeout 30m ./charts
