@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -82,10 +83,17 @@ func (s *Snapshot) disruptionGate() gate {
 		if !c.Deleting.IsZero() {
 			return gate{Reason: ReasonDisruption, Detail: fmt.Sprintf("NodeClaim %s is being deleted since %s", c.Name, stamp(c.Deleting))}
 		}
-		for _, name := range s.nodesOf(c) {
-			if n, ok := s.Nodes[name]; ok && n.disrupted() {
-				return gate{Reason: ReasonDisruption, Detail: fmt.Sprintf("Node %s of NodeClaim %s carries the taint %s", n.Name, c.Name, taintDisrupt)}
-			}
+	}
+	var disrupted []string
+	for name, n := range s.Nodes {
+		if n.disrupted() {
+			disrupted = append(disrupted, name)
+		}
+	}
+	slices.Sort(disrupted)
+	for _, name := range disrupted {
+		if c := s.claimOn(name); c != nil {
+			return gate{Reason: ReasonDisruption, Detail: fmt.Sprintf("Node %s of NodeClaim %s carries the taint %s", name, c.Name, taintDisrupt)}
 		}
 	}
 	return gate{}
