@@ -244,7 +244,11 @@ func TestTheGateIsAskedBetweenTwoParts(t *testing.T) {
 	p.store.drain("a", false)
 	p.store.drain("b", true)
 	b.paused, p.node("a").paused = true, false
-	p.settles()
+	for p.store.claims[simKey(simAddr(1))].Holder != "a" { // at once: the lease of b goes on
+		if p.goOn(p.node("a"), 1) == 0 {
+			t.Fatal("a does not take the address back")
+		}
+	}
 	b.paused = false
 	p.settles()
 	id := "mobility:p:azure:eni-b:assign-secondary-ip:10.0.0.1:epoch:2"

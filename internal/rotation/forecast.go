@@ -116,7 +116,7 @@ func (f *play) view(now time.Time) Snapshot {
 			show(c)
 		case c.place == leaving:
 			delete(f.watched, name)
-		case f.active() == "" && f.calm(c, now): // else it may be the surge
+		case f.active() == "" && f.calm(c): // else it may be the surge
 			delete(f.watched, name)
 			f.sort(c, now)
 		default:
@@ -147,19 +147,16 @@ func (f *play) view(now time.Time) Snapshot {
 }
 
 // calm reports a claim of which nothing is to be seen but its age: no rotation has a part in
-// it, and no backoff.
-func (f *play) calm(c *actor, now time.Time) bool {
+// it.
+func (f *play) calm(c *actor) bool {
 	for _, name := range c.nodes {
 		if marked(f.nodes[name]) {
 			return false
 		}
 	}
 	switch c.state() {
-	case "", StateExpired:
+	case "", StateExpired, StateFailed:
 		return true
-	case StateFailed:
-		failed, err := readPast(c.Annotations, AnnotationFailedAt, now)
-		return err == nil && now.After(failed.Add(times(f.policy.RetryBackoff, 1<<(backoffSteps-1))))
 	}
 	return false
 }

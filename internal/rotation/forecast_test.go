@@ -346,3 +346,28 @@ func BenchmarkForecast(b *testing.B) {
 		})
 	}
 }
+
+func TestAForecastStartsNoSoonerThanTheController(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		with func(*world)
+		wait time.Duration
+	}{
+		{"at once", func(*world) {}, 0},
+		{"after the drain of another", func(w *world) {
+			w.join(NodeClaim{Object: w.object(KindNodeClaim, "blue-b"), Created: w.now, ExpireAfter: ptr(14 * day), GracePeriod: ptr(time.Hour), Deleting: w.now.Add(-time.Minute)})
+		}, 9 * time.Minute},
+		{"after the backoff", func(w *world) {
+			w.claim("blue-a").Annotations = map[string]string{AnnotationState: StateFailed, AnnotationFailedAt: stamp(w.now.Add(-10 * time.Minute)), AnnotationRetryCount: "1"}
+		}, 20 * time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := oldNode(t)
+			tt.with(w)
+			turns := Forecast(w.Snapshot, w.now, w.now.Add(day))
+			if len(turns) == 0 || turns[0].NodeClaim != "blue-a" || !turns[0].Start.Equal(w.now.Add(tt.wait)) {
+				t.Errorf("at %s the forecast is %+v, want blue-a after %s", stamp(w.now), turns, tt.wait)
+			}
+		})
+	}
+}

@@ -104,7 +104,7 @@ func newPlay(s Snapshot, from, to time.Time) *play {
 	}
 	f.eligible = queue[*actor]{before: func(a, b *actor) bool { return before(&a.NodeClaim, &b.NodeClaim) }, counts: func(c *actor) bool { return c.place == eligible }}
 	f.waiting = queue[timed]{before: sooner, counts: func(t timed) bool { return t.place == waiting }}
-	f.deadlines = queue[timed]{before: sooner, counts: func(t timed) bool { return t.place != leaving && t.place != gone }}
+	f.deadlines = queue[timed]{before: func(a, b timed) bool { return before(&a.NodeClaim, &b.NodeClaim) }, counts: func(t timed) bool { return t.place != leaving && t.place != gone }}
 	f.events = queue[event]{before: func(a, b event) bool { return sooner(a.timed, b.timed) }, counts: func(e event) bool { return e.place != gone }}
 	f.pool.NodeClaims, f.pool.Nodes = nil, nil
 
@@ -136,7 +136,7 @@ func (f *play) enter(c *actor, now time.Time) {
 	switch {
 	case !c.Deleting.IsZero() || disrupted && c.Name != f.active(): // the deletion is about to follow the taint
 		f.leave(c, later(c.Deleting, now))
-	case c.Name != f.active() && f.calm(c, now):
+	case c.Name != f.active() && f.calm(c):
 		f.sort(c, now)
 	default:
 		f.watch(c)
