@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 )
 
@@ -369,5 +370,29 @@ func TestAForecastStartsNoSoonerThanTheController(t *testing.T) {
 				t.Errorf("at %s the forecast is %+v, want blue-a after %s", stamp(w.now), turns, tt.wait)
 			}
 		})
+	}
+}
+
+// Both reach their deadline at once, and there is no room to replace either. The first to go is
+// what keeps the other, and that is the older one, whatever its name.
+func TestOfTwoWithOneDeadlineTheOlderGoesFirst(t *testing.T) {
+	w := newWorld(date(t, "2026-06-10T02:00:00Z"))
+	w.Governance.Policy = policyOn(t, "daily 00:00-24:00 UTC")
+	w.NodePool = NodePool{
+		Object: w.object(KindNodePool, "blue"), ExpireAfter: ptr(day), GracePeriod: ptr(time.Hour),
+		Limits: corev1.ResourceList{"nodes": resource.MustParse("2")}, InUse: corev1.ResourceList{"nodes": resource.MustParse("2")},
+	}
+	for name, age := range map[string]time.Duration{"blue-a": 0, "blue-b": 13 * day} {
+		w.join(NodeClaim{
+			Object: w.object(KindNodeClaim, name), NodeName: "node-" + name, Ready: true,
+			Created: w.now.Add(-age), ExpireAfter: ptr(day + age), GracePeriod: ptr(time.Hour),
+		})
+	}
+	lost := map[string]string{}
+	for _, turn := range Forecast(w.Snapshot, w.now, w.now.Add(day+1)) {
+		lost[turn.NodeClaim] = turn.Lost
+	}
+	if lost["blue-b"] != string(ReasonInsufficientHeadroom) || lost["blue-a"] != string(ReasonDisruption) {
+		t.Errorf("lost: %v", lost)
 	}
 }
