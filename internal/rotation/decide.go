@@ -138,7 +138,7 @@ func (s *Snapshot) decide(now time.Time) Decision {
 		},
 	}
 	var d Decision
-	if p.ForcefulFallback && v.deadline.Sub(now) < p.terms(v.first).TRot {
+	if p.surgeless(v.first, now) {
 		d = s.fallBack(v.first, anchor, now)
 	} else if d = s.attempt(p, v.first, v, now, anchor); p.ForcefulFallback {
 		d.Wake = earliest(d.Wake, v.deadline.Add(1-p.terms(v.first).TRot)) // from then on without a surge

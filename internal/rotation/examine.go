@@ -22,7 +22,7 @@ func Examine(s Snapshot, now time.Time) []Finding {
 	}
 	var fs []Finding
 	if s.NodePool.Static {
-		fs = append(fs, staticPool)
+		fs = append(fs, StaticPool)
 	}
 	if _, err := readStamp(s.NodePool.Annotations, AnnotationFreeze); err != nil {
 		fs = append(fs, unreadable("FreezeInvalid", Fatal, err)) // frozen for good
@@ -48,10 +48,7 @@ func Examine(s Snapshot, now time.Time) []Finding {
 			fs = append(fs, ofClaim(c.Name, unreadable("AnnotationInvalid", Warn, err)))
 		}
 	}
-	for _, f := range s.shortLeads(p) {
-		fs = append(fs, ofClaim(f.claim.Name, f.Finding))
-	}
-	return fs
+	return append(fs, p.ShortLeads(s.NodeClaims)...)
 }
 
 // tie is the finding of a pool that two policies select with as many constraints.
@@ -62,8 +59,8 @@ func tie(names []string) Finding {
 	}
 }
 
-// staticPool is the finding of a pool with a fixed number of nodes.
-var staticPool = Finding{
+// StaticPool is the finding of a pool with a fixed number of nodes.
+var StaticPool = Finding{
 	Code: "StaticNodePool", Severity: Fatal,
 	Message: "spec.replicas is set: Karpenter keeps the number of nodes fixed, so no surge can come up in this NodePool, and its nodes are left to expire",
 	Remedy:  "move the workload to a NodePool without spec.replicas, or take this one out of the RotationPolicy's selector",
