@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/tasuki-io/tasuki/internal/rotator"
@@ -281,11 +280,11 @@ func resourcesOf(group, version string) metav1.APIResourceList {
 	return l
 }
 
-// deny takes a right away, such as "list pods".
-func (s *apiServer) deny(right string) {
+// allow grants a right, such as "list pods", or takes it away.
+func (s *apiServer) allow(right string, granted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.denied[right] = true
+	s.denied[right] = !granted
 }
 
 // annotate writes an annotation, key=value, as somebody else.
@@ -303,9 +302,6 @@ func (s *apiServer) annotations(resource, name string) (string, error) {
 		return "", err
 	}
 	o := made.(client.Object)
-	if _, err := apiutil.GVKForObject(o, s.store.Scheme()); err != nil {
-		return "", err
-	}
 	if err := s.store.Get(context.Background(), client.ObjectKey{Name: name}, o); err != nil {
 		return "", err
 	}

@@ -104,7 +104,7 @@ func siteExits(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func siteDeny(ts *testscript.TestScript, _ bool, args []string) {
-	siteOf(ts).server.deny(strings.Join(args, " "))
+	siteOf(ts).server.allow(strings.Join(args, " "), false)
 }
 
 func siteRaces(ts *testscript.TestScript, _ bool, args []string) {
@@ -169,11 +169,15 @@ func TestStatusWatchTellsChanges(t *testing.T) {
 	await(`^\S+Z NodePool api eligible: nothing is in the way`)
 	server.annotate(t, &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "api"}}, "noderotation.io/freeze=2099-01-01T00:00:00Z")
 	await(`^\S+Z NodePool api frozen: frozen until 2099-01-01T00:00:00Z$`)
+	server.allow("list nodepools", false)
+	await(`^\S+Z cluster cannot be read: the API server does not answer: `)
+	server.allow("list nodepools", true)
+	await(`^\S+Z cluster is read again$`)
 	if err := server.store.Delete(context.Background(), &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "api"}}); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
 	await(`^\S+Z NodePool api is gone$`)
-	if n := strings.Count(out.String(), "\n"); n > 3 {
+	if n := strings.Count(out.String(), "\n"); n > 5 {
 		t.Errorf("what does not change is told again:\n%s", out.String())
 	}
 	interrupt()

@@ -94,12 +94,13 @@ func (q *inquiry) follow(ctx context.Context, out io.Writer, of *rotator.Inquiry
 	var v statusView
 	for ctx.Err() == nil {
 		all, err := of.Overviews(ctx, pools)
+		// A cache is silent about an API server that is away.
+		now := time.Now()
+		if v.fault = errors.Join(err, of.Reach(ctx), feed.Fault(now)); v.fault == nil {
+			v.pools, v.read = all, now
+		}
 		if ctx.Err() != nil {
 			break
-		}
-		now := time.Now()
-		if v.fault = errors.Join(err, feed.Fault(now)); err == nil {
-			v.pools, v.read = all, now
 		}
 		if !screen.live {
 			told = report(out, v, told, now)

@@ -179,7 +179,7 @@ func (s *Snapshot) closed(p *Policy, g gate) Blocker {
 			b.Detail = "no window opens in the next 400 days"
 		}
 	case ReasonFrozen:
-		b.Numbers = []Sum{{short(AnnotationFreeze), a[AnnotationFreeze], "annotation of the NodePool"}}
+		b.Numbers = []Sum{{short(AnnotationFreeze), a[AnnotationFreeze], ""}}
 	case ReasonCooldown:
 		b.Numbers = []Sum{{short(AnnotationLastRotation), a[AnnotationLastRotation], ""}, {"cooldownAfter", p.CooldownAfter.String(), ""}}
 	case ReasonFailurePause:
@@ -196,7 +196,7 @@ func (s *Snapshot) stands(p *Policy, c *NodeClaim, standing Standing, changes ti
 		b.Detail = fmt.Sprintf("it is %s old, and due past %s", now.Sub(c.Created).Truncate(time.Second), p.terms(c).Threshold)
 		b.Numbers = p.age(c, now)
 	case Backoff:
-		failed := changes.Add(-p.backoff(s.failedAt(c, now), c.retries(), now))
+		failed, _ := readPast(c.Annotations, AnnotationFailedAt, now) // whose error is a standing of its own
 		b.Detail = fmt.Sprintf("attempt %d failed at %s, and the next one may start at %s", c.retries(), stamp(failed), stamp(changes))
 		b.Numbers = []Sum{
 			{short(AnnotationFailedAt), stamp(failed), ""}, {short(AnnotationRetryCount), strconv.Itoa(c.retries()), ""},
@@ -223,11 +223,6 @@ func (s *Snapshot) stands(p *Policy, c *NodeClaim, standing Standing, changes ti
 	return b
 }
 
-func (s *Snapshot) failedAt(c *NodeClaim, now time.Time) time.Time {
-	at, _ := readPast(c.Annotations, AnnotationFailedAt, now) // whose error is a standing of its own
-	return at
-}
-
 // age is how old a claim is, how old it may get, and why.
 func (p *Policy) age(c *NodeClaim, now time.Time) []Sum {
 	due, expires := p.due(c)
@@ -236,7 +231,7 @@ func (p *Policy) age(c *NodeClaim, now time.Time) []Sum {
 	}
 	t := p.terms(c)
 	return []Sum{
-		{"age", now.Sub(c.Created).Truncate(time.Second).String(), "of NodeClaim " + c.Name},
+		{"age of " + c.Name, now.Sub(c.Created).Truncate(time.Second).String(), ""},
 		{"ageThreshold (A)", t.Threshold.String(), p.howDue(c.ExpireAfter, t)},
 		{"due past", stamp(due), ""},
 	}
@@ -244,14 +239,14 @@ func (p *Policy) age(c *NodeClaim, now time.Time) []Sum {
 
 // tooLarge is a limit of the pool that the surge for c does not fit under, if there is one.
 func (s *Snapshot) tooLarge(p *Policy, c *NodeClaim, now time.Time) []Blocker {
-	f, short := s.tooLittle(p, c)
-	if !short || p.surgeless(c, now) {
+	f, lacks := s.tooLittle(p, c)
+	if !lacks || p.surgeless(c, now) {
 		return nil
 	}
 	z, _ := headroom(s.NodePool, size(c, s.Pods[c.NodeName], p.WholeNodeReservation))
 	used := s.NodePool.InUse[z.Resource]
 	return []Blocker{{Reason: string(ReasonInsufficientHeadroom), Detail: f.String(), Numbers: []Sum{
-		{"resource", string(z.Resource), ""}, {"want", z.Want.String(), "by the surge for NodeClaim " + c.Name},
+		{"resource", string(z.Resource), ""}, {"wanted for " + c.Name, z.Want.String(), ""},
 		{"remaining", z.Remaining.String(), fmt.Sprintf("limit %s - in use %s", z.Limit.String(), used.String())},
 	}}}
 }

@@ -121,16 +121,16 @@ func TestExplainShowsItsNumbers(t *testing.T) {
 		}
 	}
 	expect("old", "next window: 2026-06-13T02:00:00Z until 2026-06-13T06:00:00Z ()")
-	expect("young", `age: 24h0m0s (of NodeClaim young)
+	expect("young", `age of young: 24h0m0s ()
 ageThreshold (A): 142h43m0s (E 336h0m0s - (minRotationChances 2 x P 96h0m0s + t_rot 1h17m0s))
 due past: 2026-06-15T10:43:00Z ()`)
 	w.now = date(t, "2026-06-13T02:00:00Z")
 	w.NodePool.Limits, w.NodePool.InUse = list("nodes", "2"), list("nodes", "2")
-	expect("", "resource: nodes ()\nwant: 1 (by the surge for NodeClaim old)\nremaining: 0 (limit 2 - in use 2)")
+	expect("", "resource: nodes ()\nwanted for old: 1 ()\nremaining: 0 (limit 2 - in use 2)")
 	w.annotatePool(AnnotationLastRotation, stamp(w.now))
 	expect("", "last-rotation-at: 2026-06-13T02:00:00Z ()\ncooldownAfter: 10m0s ()")
 	w.annotatePool(AnnotationFreeze, "2026-06-14T00:00:00Z")
-	expect("", "freeze: 2026-06-14T00:00:00Z (annotation of the NodePool)")
+	expect("", "freeze: 2026-06-14T00:00:00Z ()")
 }
 
 // When it will be: what the forecast says, the windows that are left, and the deadline.

@@ -122,6 +122,16 @@ func (q *Inquiry) Overviews(ctx context.Context, named []string) ([]rotation.Ove
 	return out, nil
 }
 
+// Reach is why the API server does not answer, nil if it does.
+func (q *Inquiry) Reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if err := q.Live.List(ctx, &karpv1.NodePoolList{}, client.Limit(1)); err != nil {
+		return fmt.Errorf("the API server does not answer: %w", err)
+	}
+	return nil
+}
+
 // evidence is what a rotation under way may hang on.
 func (q *Inquiry) evidence(ctx context.Context, s *rotation.Snapshot) (rotation.Evidence, error) {
 	e := rotation.Evidence{Conditions: map[string][]rotation.Condition{}}
