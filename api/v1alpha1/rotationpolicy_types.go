@@ -21,6 +21,10 @@ import (
 // +kubebuilder:printcolumn:name="Rotating",type=integer,JSONPath=`.status.rotatingNodePools`,description="governed NodePools with a rotation under way"
 // +kubebuilder:printcolumn:name="Age-Threshold",type=string,JSONPath=`.spec.ageThreshold`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Feasible",type=string,JSONPath=`.status.conditions[?(@.type=="Feasible")].reason`,priority=1,description="NoFindings, or what keeps a governed NodePool from rotating"
+// +kubebuilder:printcolumn:name="Sound",type=string,JSONPath=`.status.conditions[?(@.type=="Sound")].reason`,priority=1,description="NoFindings, or what works less well than it seems to"
+// +kubebuilder:printcolumn:name="Throughput",type=string,JSONPath=`.status.conditions[?(@.type=="ThroughputSufficient")].reason`,priority=1,description="NoFindings, or why the windows do not hold what becomes due"
+// +kubebuilder:printcolumn:name="Lead",type=string,JSONPath=`.status.conditions[?(@.type=="LeadSufficient")].reason`,priority=1,description="NoFindings, or ShortLead if a NodeClaim lives too short"
 // +kubebuilder:printcolumn:name="Chances",type=integer,JSONPath=`.spec.minRotationChances`,priority=1
 // +kubebuilder:printcolumn:name="Windows",type=string,JSONPath=`.spec.maintenanceWindows`,priority=1
 type RotationPolicy struct {

@@ -4,9 +4,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConditionReady is the one condition of a policy: True if it rules every NodePool for
-// which it is the most specific.
+// ConditionReady is True if a policy rules every NodePool for which it is the most specific.
 const ConditionReady = "Ready"
+
+// The other conditions are about the findings on the governed NodePools, one for each class
+// (§3.2). True is as it should be: the reason is NoFindings. False has the code of the first
+// finding as its reason, and the findings in its message. Unknown: the policy cannot be used.
+const (
+	// ConditionFeasible: no finding keeps a NodePool from rotating at all.
+	ConditionFeasible = "Feasible"
+	// ConditionSound: nothing works less well than it seems to.
+	ConditionSound = "Sound"
+	// ConditionThroughputSufficient: the windows hold what becomes due.
+	ConditionThroughputSufficient = "ThroughputSufficient"
+	// ConditionLeadSufficient: every NodeClaim lives long enough for its chances.
+	ConditionLeadSufficient = "LeadSufficient"
+)
+
+// ReasonNoFindings is the reason of a condition with nothing to say.
+const ReasonNoFindings = "NoFindings"
 
 // Reasons of the Ready condition. Invalid outranks Conflict.
 const (
@@ -38,7 +54,8 @@ type RotationPolicyStatus struct {
 	// +optional
 	RotatingNodePools int32 `json:"rotatingNodePools"`
 
-	// conditions has one entry, of type Ready.
+	// conditions are Ready, which says whether the policy governs, and one for each class of
+	// findings: Feasible, Sound, ThroughputSufficient, LeadSufficient.
 	//
 	// +optional
 	// +listType=map

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,7 +24,22 @@ func (c *cluster) flags(cmd *cobra.Command) {
 func (c *cluster) named() bool { return c.kubeconfig != "" || c.context != "" }
 
 // reader reads it from the API server itself.
-func (c *cluster) reader() (client.Reader, error) {
+func (c *cluster) reader() (client.Reader, error) { return c.client() }
+
+// client reads and writes it at the API server itself.
+func (c *cluster) client() (client.Client, error) {
+	config, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	made, err := client.New(config, client.Options{Scheme: rotator.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("set up the client: %w", err)
+	}
+	return made, nil
+}
+
+func (c *cluster) config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.context}).ClientConfig()
@@ -31,9 +47,5 @@ func (c *cluster) reader() (client.Reader, error) {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
 	config.QPS, config.Burst = 50, 100
-	reader, err := client.New(config, client.Options{Scheme: rotator.Scheme()})
-	if err != nil {
-		return nil, fmt.Errorf("set up the client: %w", err)
-	}
-	return reader, nil
+	return config, nil
 }

@@ -90,12 +90,20 @@ func (s *screen) width() int {
 	return width - 1
 }
 
-// draw shows the status, in place of the last one.
-func (s *screen) draw(v view) {
+// framer renders a status: one string per row, none wider than width.
+type framer interface {
+	frame(width int, colour bool) []string
+}
+
+// draw shows the status, in place of the last one. What a low terminal has no room for is cut.
+func (s *screen) draw(v framer) {
 	if !s.live {
 		return
 	}
 	rows := v.frame(s.width(), s.colour)
+	if _, height, err := term.GetSize(s.fd); err == nil && height > 1 && len(rows) >= height {
+		rows = append(rows[:height-2], fmt.Sprintf("and %d rows more", len(rows)-height+2))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if strings.Join(rows, "\n") == strings.Join(s.drawn, "\n") {

@@ -76,7 +76,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Version = build.Version()
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.AddCommand(newLab(), newDemo(), newPlan(), newCaptures(), newActions(), &cobra.Command{
+	root.AddCommand(newLab(), newDemo(), newPlan(), newStatus(), newExplain(), newRotate(), newFreeze(), newUnfreeze(), newCaptures(), newActions(), &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), root.Name(), root.Version) },
 	})

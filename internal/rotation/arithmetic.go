@@ -7,9 +7,9 @@ import (
 
 // Sum is one derived value and how it came about, for people.
 type Sum struct {
-	Name  string
-	Value string
-	How   string // the arithmetic with its values; empty for what is simply given
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	How   string `json:"how,omitempty"` // the arithmetic with its values; empty for what is simply given
 }
 
 // Arithmetic is how the durations of a policy on a pool come about, in the order in which they
@@ -35,10 +35,7 @@ func (p *Policy) Arithmetic(pool NodePool) []Sum {
 		return sums
 	}
 	c := p.Throughput(pool.GracePeriod)
-	threshold := fmt.Sprintf("E %s - (minRotationChances %d x P %s + t_rot %s)", pool.ExpireAfter, p.Chances, m.Period, t.TRot)
-	if p.AgeThreshold != 0 {
-		threshold = "as the policy says"
-	}
+	threshold := p.howDue(pool.ExpireAfter, t)
 	counted := ""
 	if pool.GracePeriod == nil {
 		counted = ", as it is not set,"
@@ -51,4 +48,12 @@ func (p *Policy) Arithmetic(pool NodePool) []Sum {
 		Sum{"chances (G)", fmt.Sprint(t.Chances), fmt.Sprintf("floor((E %s - t_rot %s - A %s) / P %s)", pool.ExpireAfter, t.TRot, t.Threshold, m.Period)},
 		Sum{"rotations per window (C)", fmt.Sprint(c.Capacity), fmt.Sprintf("%d x ceil(shortest window %s / (t_rot_est %s + cooldownAfter %s))", maxUnavailable, p.shortest(), c.TRotEst, p.CooldownAfter)},
 	)
+}
+
+// howDue is how the age threshold of these terms comes about.
+func (p *Policy) howDue(expireAfter *time.Duration, t Terms) string {
+	if p.AgeThreshold != 0 && t.Threshold == p.AgeThreshold {
+		return "as the policy says"
+	}
+	return fmt.Sprintf("E %s - (minRotationChances %d x P %s + t_rot %s)", expireAfter, p.Chances, p.Measure.Period, t.TRot)
 }

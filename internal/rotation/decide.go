@@ -90,7 +90,7 @@ func Decide(s Snapshot, now time.Time) Decision {
 			return d
 		}
 		fatal := false
-		for _, f := range p.Findings(s.NodePool, s.fleet(now)) {
+		for _, f := range p.Findings(s.NodePool, s.NodePool.Fleet(s.NodeClaims, now)) {
 			w := f.warning()
 			w.Moving = true
 			d.Warnings = append(d.Warnings, w)
@@ -143,7 +143,7 @@ func (s *Snapshot) decide(now time.Time) Decision {
 		},
 	}
 	var d Decision
-	if p.ForcefulFallback && v.deadline.Sub(now) < p.terms(v.first).TRot {
+	if p.surgeless(v.first, now) {
 		d = s.fallBack(v.first, anchor, now)
 	} else if d = s.attempt(p, v.first, v, now, anchor); p.ForcefulFallback {
 		d.Wake = earliest(d.Wake, v.deadline.Add(1-p.terms(v.first).TRot)) // from then on without a surge

@@ -79,20 +79,29 @@ func (s Stuck) String() string {
 }
 
 // blockers names the pods that keep a node from being empty: those that Karpenter evicts
-// and waits for. Which budget protects them is not ours to read.
+// and waits for. Which budget protects them is not the controller's to read; an explanation does.
 func (s *Snapshot) blockers(node string) string {
 	const most = 10
 	var left []string
-	for _, pod := range s.Pods[node] {
-		if Occupies(pod) && !toleratesDisruption(pod) {
-			left = append(left, pod.Namespace+"/"+pod.Name)
-		}
+	for _, pod := range s.remaining(node) {
+		left = append(left, pod.Namespace+"/"+pod.Name)
 	}
 	sort.Strings(left)
 	if n := len(left) - most; n > 0 {
 		left = append(left[:most], fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(left, ", ")
+}
+
+// remaining are the pods for which a drain of the node waits.
+func (s *Snapshot) remaining(node string) []*corev1.Pod {
+	var left []*corev1.Pod
+	for _, pod := range s.Pods[node] {
+		if Occupies(pod) && !toleratesDisruption(pod) {
+			left = append(left, pod)
+		}
+	}
+	return left
 }
 
 // toleratesDisruption reports a pod that Karpenter leaves on the node to the end.

@@ -23,12 +23,12 @@ func Examine(s Snapshot, now time.Time) []Finding {
 	}
 	var fs []Finding
 	if s.NodePool.Static {
-		fs = append(fs, staticPool)
+		fs = append(fs, StaticPool)
 	}
 	if _, err := readStamp(s.NodePool.Annotations, AnnotationFreeze); err != nil {
 		fs = append(fs, unreadable("FreezeInvalid", Fatal, err)) // frozen for good
 	}
-	fs = append(fs, p.Findings(s.NodePool, s.fleet(now))...)
+	fs = append(fs, p.Findings(s.NodePool, s.NodePool.Fleet(s.NodeClaims, now))...)
 	fatal := slices.ContainsFunc(fs, func(f Finding) bool { return f.Severity == Fatal })
 	if c := s.soonest(); c != nil && s.NodePool.Annotations[AnnotationActive] == "" {
 		if f, short := s.tooLittle(p, c); short {
@@ -51,9 +51,7 @@ func Examine(s Snapshot, now time.Time) []Finding {
 		}
 	}
 	if !fatal { // which says more, and has another remedy
-		for _, f := range s.shortLeads(p) {
-			fs = append(fs, ofClaim(f.claim.Name, f.Finding))
-		}
+		fs = append(fs, p.ShortLeads(s.NodeClaims)...)
 	}
 	return fs
 }
@@ -66,8 +64,8 @@ func tie(names []string) Finding {
 	}
 }
 
-// staticPool is the finding of a pool with a fixed number of nodes.
-var staticPool = Finding{
+// StaticPool is the finding of a pool with a fixed number of nodes.
+var StaticPool = Finding{
 	Code: "StaticNodePool", Severity: Fatal,
 	Message: "spec.replicas is set: Karpenter keeps the number of nodes fixed, so no surge can come up in this NodePool, and its nodes are left to expire",
 	Remedy:  "move the workload to a NodePool without spec.replicas, or take this one out of the RotationPolicy's selector",

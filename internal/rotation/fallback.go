@@ -5,6 +5,11 @@ import (
 	"time"
 )
 
+// surgeless reports a claim for which no time is left to surge, and that may go without one.
+func (p *Policy) surgeless(c *NodeClaim, now time.Time) bool {
+	return p.ForcefulFallback && c.Created.Add(*c.ExpireAfter).Sub(now) < p.terms(c).TRot
+}
+
 // fallBack starts a rotation without a surge: a graceful one could not end before the
 // deadline, so the drain that Karpenter would force at any hour is brought into the window
 // (§3.6). The mode and the mirror are part of the anchor, in one write, so that whoever

@@ -23,10 +23,10 @@ const (
 // Finding is a verdict about a policy on a pool, reached before anything moves (§3.2,
 // layers 1 and 2). Code is the same word in log, Event and CLI.
 type Finding struct {
-	Code     string
-	Severity Severity
-	Message  string // the arithmetic, with its values
-	Remedy   string // what to change
+	Code     string   `json:"code"`
+	Severity Severity `json:"severity"`
+	Message  string   `json:"message"` // the arithmetic, with its values
+	Remedy   string   `json:"remedy"`  // what to change
 }
 
 // String is how an Event puts it.
@@ -45,18 +45,40 @@ func warning(code, remedy, format string, args ...any) Finding {
 	return Finding{Code: code, Severity: Warn, Message: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
+// Judgement is what is found of a policy on a pool, by class (§3.2).
+type Judgement struct {
+	Fatal       []Finding // layer 1: nothing starts
+	Doubts      []Finding // layer 1: it works, but not as well as it seems
+	Bottlenecks []Finding // layer 2: the windows do not hold what becomes due
+}
+
 // Findings judges the policy against the pool's template and its claims. A pool whose
 // template never expires has no deadline to miss, and nothing to warn of.
 func (p *Policy) Findings(pool NodePool, claims []NodeClaim) []Finding {
-	fs := p.fatal(pool)
+	j := p.Judge(pool, claims)
+	return slices.Concat(j.Fatal, j.Doubts, j.Bottlenecks)
+}
+
+// Judge is Findings, by class.
+func (p *Policy) Judge(pool NodePool, claims []NodeClaim) Judgement {
+	j := Judgement{Fatal: p.fatal(pool)}
 	t := p.Terms(pool.ExpireAfter, pool.GracePeriod)
 	if !t.Expires {
-		return fs
+		return j
 	}
-	feasible := len(fs) == 0
-	fs = append(fs, p.doubts(pool, t)...)
+	feasible := len(j.Fatal) == 0
+	j.Doubts = p.doubts(pool, t)
 	if feasible { // without an age threshold there is no arrival to compare with
-		fs = append(fs, p.bottlenecks(pool, t, claims)...)
+		j.Bottlenecks = p.bottlenecks(pool, t, claims)
+	}
+	return j
+}
+
+// ShortLeads are the findings about claims whose own life is too short for the policy: layer 3.
+func (p *Policy) ShortLeads(claims []NodeClaim) []Finding {
+	var fs []Finding
+	for _, f := range (&Snapshot{NodeClaims: claims}).shortLeads(p) {
+		fs = append(fs, ofClaim(f.claim.Name, f.Finding))
 	}
 	return fs
 }

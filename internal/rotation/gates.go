@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 )
@@ -15,21 +16,64 @@ type gate struct {
 	Warn   []Warning
 }
 
-// startGate asks every gate in front of the choice of a candidate, in order (§5.2,
-// steps 1a to 2), and returns the first closed one. The candidate that would be chosen, nil if
-// there is none, matters to the window alone.
+// startGate returns the first closed gate in front of the choice of a candidate, nothing if all
+// are open. The candidate that would be chosen, nil if there is none, matters to the window alone.
 func (s *Snapshot) startGate(p *Policy, c *NodeClaim, now time.Time) gate {
+	for g := range s.closedGates(p, c, now) {
+		return g
+	}
+	return gate{}
+}
+
+// closedGates are the closed ones of all gates, in the order in which they are asked (§5.2,
+// steps 1a to 2).
+func (s *Snapshot) closedGates(p *Policy, c *NodeClaim, now time.Time) iter.Seq[gate] {
+	return func(yield func(gate) bool) {
+		for _, ask := range []func() gate{
+			func() gate { return policyGate(p) },
+			func() gate { return s.staticGate() },
+			func() gate { return s.feasibilityGate(p) },
+			func() gate { return windowGate(p, c, now) },
+			func() gate { return s.freezeGate(now) },
+			func() gate { return s.pauseGate(ReasonCooldown, AnnotationLastRotation, p.CooldownAfter, now) },
+			func() gate { return s.pauseGate(ReasonFailurePause, AnnotationLastFailure, p.FailurePause, now) },
+			func() gate { return s.disruptionGate() },
+		} {
+			if g := ask(); g.Reason != "" && !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// policyGate keeps closed what an unreadable policy governs: doubt stops, it never starts.
+func policyGate(p *Policy) gate {
 	if p.Invalid != "" {
 		return gate{Reason: ReasonPolicyInvalid, Detail: p.Invalid}
 	}
+	return gate{}
+}
+
+// staticGate keeps closed a pool in which no surge can come up (§3.3).
+func (s *Snapshot) staticGate() gate {
 	if s.NodePool.Static {
-		w := staticPool.warning()
+		w := StaticPool.warning()
 		w.Once = true
-		return gate{Reason: ReasonStatic, Detail: staticPool.Message, Warn: []Warning{w}}
+		return gate{Reason: ReasonStatic, Detail: StaticPool.Message, Warn: []Warning{w}}
 	}
+	return gate{}
+}
+
+// feasibilityGate keeps closed a pool on which the policy's arithmetic does not work out.
+func (s *Snapshot) feasibilityGate(p *Policy) gate {
 	if fs := p.fatal(s.NodePool); len(fs) > 0 {
 		return gate{Reason: ReasonInfeasible, Detail: fs[0].Code + ": " + fs[0].String()}
 	}
+	return gate{}
+}
+
+// windowGate is open in a maintenance window, and for a candidate that is asked for now.
+func windowGate(p *Policy, c *NodeClaim, now time.Time) gate {
 	if _, open := p.Windows.At(now); !open && (c == nil || c.requested() != RequestNow) {
 		g := gate{Reason: ReasonOutOfWindow}
 		if next, ok := p.Windows.Next(now); ok {
@@ -38,16 +82,7 @@ func (s *Snapshot) startGate(p *Policy, c *NodeClaim, now time.Time) gate {
 		}
 		return g
 	}
-	if g := s.freezeGate(now); g.Reason != "" {
-		return g
-	}
-	if g := s.pauseGate(ReasonCooldown, AnnotationLastRotation, p.CooldownAfter, now); g.Reason != "" {
-		return g
-	}
-	if g := s.pauseGate(ReasonFailurePause, AnnotationLastFailure, p.FailurePause, now); g.Reason != "" {
-		return g
-	}
-	return s.disruptionGate()
+	return gate{}
 }
 
 // freezeGate reads the operator's freeze (§3.1). A value that cannot be read freezes:

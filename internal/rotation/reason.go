@@ -28,3 +28,10 @@ const (
 	ReasonAwaitingSurge Reason = "awaitingSurge" // the placeholder is not yet running on a fit host
 	ReasonAwaitingDrain Reason = "awaitingDrain" // Karpenter is draining the old node
 )
+
+// What an explanation says where a decision has nothing to say.
+const (
+	ReasonOther     Reason = "otherInRotation" // of a NodeClaim: another one of the pool is on the rotation
+	ReasonNotFirst  Reason = "notFirst"        // of a NodeClaim: another one has the earlier deadline
+	ReasonFinishing Reason = "finishing"       // what an ended rotation holds is given back
+)

@@ -85,15 +85,16 @@ func (p *Policy) bottlenecks(pool NodePool, terms Terms, claims []NodeClaim) []F
 	return fs
 }
 
-// fleet is the claims of the pool without what was born in an attempt whose candidate still
+// Fleet is the claims of the pool without what was born in an attempt whose candidate still
 // stands: the two are one of the nodes that the pool keeps.
-func (s *Snapshot) fleet(now time.Time) []NodeClaim {
-	c := s.claim(s.NodePool.Annotations[AnnotationActive])
-	if c == nil || !c.Deleting.IsZero() || c.startedAt(now).IsZero() {
-		return s.NodeClaims
+func (p *NodePool) Fleet(claims []NodeClaim, now time.Time) []NodeClaim {
+	i := slices.IndexFunc(claims, func(c NodeClaim) bool { return c.Name == p.Annotations[AnnotationActive] })
+	if i < 0 || !claims[i].Deleting.IsZero() {
+		return claims
 	}
+	c := &claims[i]
 	start := c.startedAt(now)
-	return slices.DeleteFunc(slices.Clone(s.NodeClaims), func(o NodeClaim) bool { return o.Name != c.Name && o.bornWithin(start) })
+	return slices.DeleteFunc(slices.Clone(claims), func(o NodeClaim) bool { return o.Name != c.Name && o.bornWithin(start) })
 }
 
 // batches counts the claims that will have to be rotated, and the most of them whose

@@ -46,25 +46,39 @@ func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, 
 	}
 	s := snapshotOf(&pool, claims.Items, nodes.Items, placeholders.Items)
 	s.Governance = r.policies.govern(pool.Labels, policies.Items, now)
-	active := s.NodePool.Annotations[rotation.AnnotationActive]
 	if !pods {
 		return s, nil
 	}
+	return s, r.observePods(ctx, from, s, now)
+}
+
+// observePods adds the pods that the decision looks at.
+func (r *Rotator) observePods(ctx context.Context, from client.Reader, s *rotation.Snapshot, now time.Time) error {
+	active := s.NodePool.Annotations[rotation.AnnotationActive]
 	if active != "" && s.Placeholder == nil {
 		if err := r.unlabelled(ctx, from, s, active); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	for _, node := range rotation.Focus(*s, now) {
+	return podsOn(ctx, from, s, rotation.Focus(*s, now))
+}
+
+// podsOn adds the pods on these nodes, unless they are there already.
+func podsOn(ctx context.Context, from client.Reader, s *rotation.Snapshot, nodes []string) error {
+	for _, node := range nodes {
+		if _, read := s.Pods[node]; read {
+			continue
+		}
 		var list corev1.PodList
 		if err := from.List(ctx, &list, client.MatchingFields{"spec.nodeName": node}); err != nil {
-			return nil, fmt.Errorf("list pods on Node %s: %w", node, err)
+			return fmt.Errorf("list pods on Node %s: %w", node, err)
 		}
+		s.Pods[node] = []*corev1.Pod{}
 		for i := range list.Items {
 			s.Pods[node] = append(s.Pods[node], &list.Items[i])
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // snapshotOf is what is known of a pool but for its policy and the pods on its nodes. Claims

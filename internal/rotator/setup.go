@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,13 +53,15 @@ type Options struct {
 // workers is how many pools are reconciled at once.
 const workers = 10
 
-// Scheme knows the kinds that the controller reads and writes.
+// Scheme knows the kinds that the controller reads and writes, and those that inquiries do.
 func Scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	karpenter := schema.GroupVersion{Group: karpapis.Group, Version: "v1"}
 	metav1.AddToGroupVersion(s, karpenter)
 	s.AddKnownTypes(karpenter, &karpv1.NodePool{}, &karpv1.NodePoolList{}, &karpv1.NodeClaim{}, &karpv1.NodeClaimList{})
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, eventsv1.AddToScheme, v1alpha1.AddToScheme, policyv1.AddToScheme, authenticationv1.AddToScheme,
+	} {
 		if err := add(s); err != nil {
 			panic(err) // two kinds of one name: a mistake in the build
 		}

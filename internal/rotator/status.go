@@ -42,13 +42,17 @@ func (r *statusReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 	if err := r.Client.List(ctx, &pools); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list NodePools: %w", err)
 	}
+	var claims karpv1.NodeClaimList
+	if err := r.Client.List(ctx, &claims); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list NodeClaims: %w", err)
+	}
 	i := slices.IndexFunc(all.Items, func(p v1alpha1.RotationPolicy) bool { return p.Name == req.Name })
 	if i < 0 {
 		return reconcile.Result{}, nil
 	}
 	now := r.Now()
 	policy := all.Items[i].DeepCopy()
-	status := statusOf(policy, r.policies.read(policy, now), all.Items, pools.Items, now)
+	status := statusOf(policy, r.policies.read(policy, now), all.Items, pools.Items, claims.Items, now)
 	if equality.Semantic.DeepEqual(status, policy.Status) {
 		return reconcile.Result{}, nil
 	}
@@ -60,12 +64,14 @@ func (r *statusReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// statusOf is the status of a policy among all others, on these pools. A policy that cannot
-// be used, at all or on a pool that it governs, is Invalid before it is in Conflict.
-func statusOf(p *v1alpha1.RotationPolicy, read *rotation.Policy, all []v1alpha1.RotationPolicy, pools []karpv1.NodePool, now time.Time) v1alpha1.RotationPolicyStatus {
+// statusOf is the status of a policy among all others, on these pools with their claims. A policy
+// that cannot be used, at all or on a pool that it governs, is Invalid before it is in Conflict.
+func statusOf(p *v1alpha1.RotationPolicy, read *rotation.Policy, all []v1alpha1.RotationPolicy, pools []karpv1.NodePool, claims []karpv1.NodeClaim, now time.Time) v1alpha1.RotationPolicyStatus {
 	out := v1alpha1.RotationPolicyStatus{ObservedGeneration: p.Generation, Conditions: slices.Clone(p.Status.Conditions)}
 	invalid := unusable(read)
 	var ties []string
+	found := newVerdicts(read)
+	ofPool := byPool(claims, func(c *karpv1.NodeClaim) string { return c.Labels[karpv1.NodePoolLabelKey] })
 	pools = slices.Clone(pools)
 	sort.Slice(pools, func(i, j int) bool { return pools[i].Name < pools[j].Name })
 	for i := range pools {
@@ -82,6 +88,7 @@ func statusOf(p *v1alpha1.RotationPolicy, read *rotation.Policy, all []v1alpha1.
 		if pool.Annotations[rotation.AnnotationActive] != "" {
 			out.RotatingNodePools++
 		}
+		found.add(pool, ofPool[pool.Name], now)
 		if why := infeasible(read, nodePoolFrom(pool)); why != "" && invalid == "" {
 			invalid = fmt.Sprintf("NodePool %s: %s", pool.Name, why)
 		}
@@ -98,6 +105,10 @@ func statusOf(p *v1alpha1.RotationPolicy, read *rotation.Policy, all []v1alpha1.
 		ready.Message = strings.Join(ties, "; ") + ": narrow one of the selectors"
 	}
 	meta.SetStatusCondition(&out.Conditions, ready)
+	for _, c := range found.conditions() {
+		c.ObservedGeneration, c.LastTransitionTime = p.Generation, metav1.NewTime(now)
+		meta.SetStatusCondition(&out.Conditions, c)
+	}
 	return out
 }
 
@@ -129,7 +140,11 @@ func (r *statusReconciler) watch(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.RotationPolicy{}, everyPolicy, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&karpv1.NodePool{}, everyPolicy, builder.WithPredicates(changed(func(p *karpv1.NodePool) any {
 			v := nodePoolFrom(p)
-			return []any{p.Labels, p.Annotations[rotation.AnnotationActive], v.ExpireAfter, v.GracePeriod}
+			return []any{p.Labels, p.Annotations[rotation.AnnotationActive], v.ExpireAfter, v.GracePeriod, v.Static}
+		}))).
+		Watches(&karpv1.NodeClaim{}, everyPolicy, builder.WithPredicates(changed(func(c *karpv1.NodeClaim) any {
+			v := nodeClaimFrom(c)
+			return []any{c.Labels[karpv1.NodePoolLabelKey], v.ExpireAfter, v.GracePeriod, v.Deleting.IsZero()}
 		}))).
 		Complete(r)
 }

@@ -3,6 +3,8 @@ package rotator
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,14 +69,16 @@ func TestStatusOfAPolicy(t *testing.T) {
 				ObservedGeneration: 1, MatchedNodePools: tt.matched, RotatingNodePools: tt.rotating,
 				Conditions: []metav1.Condition{{Type: "Ready", Status: status, Reason: tt.reason, Message: tt.message, ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(now)}},
 			}
-			got := statusOf(tt.policy, PolicyFrom(tt.policy, now), all, tt.pools, now)
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
+			got := statusOf(tt.policy, PolicyFrom(tt.policy, now), all, tt.pools, nil, now)
+			governs := *got.DeepCopy()
+			governs.Conditions = governs.Conditions[:1] // the others are about findings
+			if diff := cmp.Diff(want, governs, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			// Later, with the same to say, nothing in it moves.
 			shown := tt.policy.DeepCopy()
 			shown.Status = got
-			if diff := cmp.Diff(got, statusOf(shown, PolicyFrom(shown, now), all, tt.pools, now.Add(time.Hour))); diff != "" {
+			if diff := cmp.Diff(got, statusOf(shown, PolicyFrom(shown, now), all, tt.pools, nil, now.Add(time.Hour))); diff != "" {
 				t.Errorf("an hour later (-then +now):\n%s", diff)
 			}
 		})
@@ -107,7 +111,7 @@ func TestTheStatusIsWrittenWhenItChanges(t *testing.T) {
 		t.Errorf("%d writes, want 1", updates)
 	}
 	var p v1alpha1.RotationPolicy
-	if err := live.Get(t.Context(), client.ObjectKey{Name: "web"}, &p); err != nil || p.Status.MatchedNodePools != 1 || len(p.Status.Conditions) != 1 {
+	if err := live.Get(t.Context(), client.ObjectKey{Name: "web"}, &p); err != nil || p.Status.MatchedNodePools != 1 || len(p.Status.Conditions) != 5 {
 		t.Errorf("%v: %+v", err, p.Status)
 	}
 	rotating := pool(nil)
@@ -129,5 +133,68 @@ func TestTheStatusIsWrittenWhenItChanges(t *testing.T) {
 	}
 	if got := r.everyPolicy(t.Context(), nil); len(got) != 1 || got[0].Name != "web" {
 		t.Errorf("a pool wakes %v", got)
+	}
+}
+
+// Each class of findings is a condition of its own, with the code of the first finding.
+func TestConditionsOfAPolicy(t *testing.T) {
+	sound := func() *v1alpha1.RotationPolicy {
+		p := web()
+		p.Spec.MaintenanceWindows[0].Days, p.Spec.MaintenanceWindows[0].End = []v1alpha1.Weekday{"Wed", "Sat"}, "02:00"
+		p.Spec.AgeThreshold = "auto"
+		return p
+	}
+	many := func(n int) (all []karpv1.NodeClaim) {
+		for i := range n {
+			all = append(all, *claim(fmt.Sprint("c", i), time.Hour, nil))
+		}
+		return all
+	}
+	short := claim("short", time.Hour, nil)
+	short.Spec.ExpireAfter = karpv1.MustParseNillableDuration("48h")
+	for _, tt := range []struct {
+		name   string
+		change func(*v1alpha1.RotationPolicy, *karpv1.NodePool)
+		claims []karpv1.NodeClaim
+		want   string // Feasible, Sound, ThroughputSufficient, LeadSufficient
+		says   string // in the message of one of them
+	}{
+		{"all is well", func(*v1alpha1.RotationPolicy, *karpv1.NodePool) {}, many(2), "True NoFindings, True NoFindings, True NoFindings, True NoFindings", "the windows hold"},
+		{"it cannot keep its promise", func(_ *v1alpha1.RotationPolicy, p *karpv1.NodePool) {
+			p.Spec.Template.Spec.ExpireAfter = karpv1.MustParseNillableDuration("48h")
+		}, nil, "False ANonPositive, True NoFindings, True NoFindings, True NoFindings", "NodePool web: ANonPositive: ageThreshold = expireAfter 48h0m0s - "},
+		{"a fixed number of nodes", func(_ *v1alpha1.RotationPolicy, p *karpv1.NodePool) { p.Spec.Replicas = new(int64(2)) }, nil,
+			"False StaticNodePool, True NoFindings, True NoFindings, True NoFindings", "spec.replicas is set"},
+		{"nothing bounds a drain", func(_ *v1alpha1.RotationPolicy, p *karpv1.NodePool) {
+			p.Spec.Template.Spec.TerminationGracePeriod = nil
+		}, nil,
+			"True NoFindings, False TGPUnset, True NoFindings, True NoFindings", "set terminationGracePeriod"},
+		{"more nodes than windows", func(*v1alpha1.RotationPolicy, *karpv1.NodePool) {}, many(40),
+			"True NoFindings, True NoFindings, False ThroughputBelowArrival, True NoFindings", "ThroughputBurstShortfall"},
+		{"a life too short", func(*v1alpha1.RotationPolicy, *karpv1.NodePool) {}, []karpv1.NodeClaim{*short},
+			"True NoFindings, True NoFindings, True NoFindings, False ShortLead", "NodeClaim short: expireAfter 48h0m0s"},
+		{"unreadable", func(p *v1alpha1.RotationPolicy, _ *karpv1.NodePool) {
+			p.Spec.MaintenanceWindows[0].Timezone = "Mars/Olympus"
+		}, nil,
+			"Unknown Invalid, Unknown Invalid, Unknown Invalid, Unknown Invalid", "Mars/Olympus"},
+		{"of no use on any pool", func(p *v1alpha1.RotationPolicy, pool *karpv1.NodePool) {
+			p.Spec.MinRotationChances, pool.Labels = 0, nil
+		}, nil, "False KBelowOne, True NoFindings, True NoFindings, True NoFindings", "minRotationChances is 0"},
+		{"nor on this one, and that is said once", func(p *v1alpha1.RotationPolicy, _ *karpv1.NodePool) { p.Spec.MinRotationChances = 0 }, nil,
+			"False KBelowOne, True NoFindings, True NoFindings, True NoFindings", "KBelowOne: minRotationChances is 0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, np := sound(), pool(nil)
+			tt.change(p, np)
+			var got, said []string
+			for _, c := range statusOf(p, PolicyFrom(p, now), []v1alpha1.RotationPolicy{*p}, []karpv1.NodePool{*np}, tt.claims, now).Conditions {
+				if c.Type != v1alpha1.ConditionReady {
+					got, said = append(got, string(c.Status)+" "+c.Reason), append(said, c.Message)
+				}
+			}
+			if text := strings.Join(said, "\n") + "\n"; strings.Join(got, ", ") != tt.want || !strings.Contains(text, tt.says) || strings.Count(text, "KBelowOne") > 1 {
+				t.Errorf("%s\nwant %s\n%s", strings.Join(got, ", "), tt.want, text)
+			}
+		})
 	}
 }
