@@ -68,6 +68,8 @@ let simulator;
 
 async function start() {
   const go = new Go();
+  // A browser has no files, which is not the same as that it cannot look: time zones are built in.
+  globalThis.fs.open = (path, flags, mode, callback) => callback(Object.assign(new Error('no such file'), {code: 'ENOENT'}));
   const {instance} = await WebAssembly.instantiate(await inflate(document.getElementById('wasm')), go.importObject);
   go.run(instance); // it stays, and answers as tasukiSimulate
   return globalThis.tasukiSimulate;
