@@ -5,10 +5,14 @@ TOOLS := $(GO) tool -modfile=tools/go.mod
 HELM  := $(GO) tool -modfile=tools/helm/go.mod helm
 
 .DEFAULT_GOAL := build
-.PHONY: build demo demo-capture test test-short mutate bench bench-scale bench-seize chaos-capture lint generate verify alerts clean
+.PHONY: build simulator demo demo-capture test test-page test-short mutate bench bench-scale bench-seize chaos-capture lint generate verify alerts clean
 
 build: ## the commands, into bin/
 	$(GO) build -o bin/ ./cmd/...
+
+simulator: ## tasuki with a simulator in the pages of plan -o html; its first build takes minutes
+	$(GO) generate ./internal/simulator
+	$(GO) build -o bin/ ./cmd/tasuki
 
 demo: build ## watch a real Karpenter node being replaced
 	bin/tasuki demo $(DEMO_FLAGS)
@@ -28,12 +32,16 @@ test: ## everything: unit tests with the race detector, the long simulations, th
 	$(GO) test -count=1 -timeout 30m -run 'TestSimulation$$' -v ./internal/agent
 	$(GO) test -count=1 -timeout 15m ./internal/claims/etcd
 	$(GO) test -count=1 -timeout 15m ./internal/executor/linux ./test/lan
+	$(MAKE) test-page
 	$(GO) test -count=1 -timeout 30m ./charts
 	$(GO) test -count=1 -run 'TestDemoCaptureRepairs|TestAKilledCall|InEtcd' ./cmd/...
 	$(GO) test -count=1 -p 1 -timeout 15m ./lab/...
 	$(E2E) -run '$(KILLS)' & kills=$$!; $(E2E) -run '$(LEADERS)' & leaders=$$!; \
 	$(E2E) -skip '$(KILLS)|$(LEADERS)'; rest=$$?; \
 	wait $$kills && wait $$leaders && exit $$rest
+
+test-page: ## the pages of tasuki plan in a real Chromium, with axe-core
+	$(GO) test -count=1 -timeout 30m -v ./test/page
 
 test-short: ## everything that needs no lab
 	$(GO) test -short -count=1 ./...
@@ -79,4 +87,4 @@ alerts: ## the alerts of the chart by Prometheus's own promtool, whose first bui
 	bin/promtool test rules docs/alerts_test.yaml docs/capture-alerts_test.yaml
 
 clean:
-	rm -rf bin
+	rm -rf bin internal/simulator/assets/*.gz

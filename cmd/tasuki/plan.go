@@ -14,6 +14,7 @@ import (
 
 	"github.com/tasuki-io/tasuki/deploy"
 	"github.com/tasuki-io/tasuki/internal/manifest"
+	"github.com/tasuki-io/tasuki/internal/page"
 	"github.com/tasuki-io/tasuki/internal/rotator"
 )
 
@@ -24,8 +25,7 @@ const (
 	exitPlanLoses = 3
 )
 
-// mostDays is how far windows are looked ahead.
-const mostDays = 400
+var planOutputs = []string{"table", "json", "yaml", "html"}
 
 // plan is the command line of `tasuki plan`.
 type plan struct {
@@ -35,6 +35,9 @@ type plan struct {
 	at     string
 	days   int
 }
+
+// planDays is how far a plan looks ahead, unless it is told otherwise.
+const planDays = 30
 
 func newPlan() *cobra.Command {
 	p := &plan{output: "table"}
@@ -53,15 +56,16 @@ NodePool is rotated; 3 the forecast loses a node to its expiry.`,
 		Example: `  tasuki plan
   tasuki plan api --days 90
   tasuki plan -f policy.yaml -f nodepool.yaml
-  kubectl get nodepools,nodeclaims -o yaml | tasuki plan -f policy.yaml -f - -o json`,
+  kubectl get nodepools,nodeclaims -o yaml | tasuki plan -f policy.yaml -f - -o json
+  tasuki plan -o html > plan.html                # and edit the policy in it`,
 		RunE: func(cmd *cobra.Command, pools []string) error { return p.run(cmd, pools) },
 	}
 	p.cluster.flags(cmd)
 	cmd.Flags().StringArrayVarP(&p.files, "filename", "f", nil, "file or directory to read instead of a cluster, - for stdin; may be repeated")
-	cmd.Flags().StringVarP(&p.output, "output", "o", p.output, "table, json or yaml")
+	cmd.Flags().StringVarP(&p.output, "output", "o", p.output, "table, json, yaml or html")
 	cmd.Flags().StringVar(&p.at, "at", "", "the instant to plan from, as 2026-12-02T02:00:00Z (default: now)")
-	cmd.Flags().IntVar(&p.days, "days", 30, "how many days to plan for, at most 400")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().IntVar(&p.days, "days", planDays, "how many days to plan for, at most 400")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(planOutputs, cobra.ShellCompDirectiveNoFileComp))
 	return exitsUsage(cmd, exitPlanInput)
 }
 
@@ -70,23 +74,24 @@ func (p *plan) run(cmd *cobra.Command, pools []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	objects, err := p.objects(cmd)
+	in, err := p.read(cmd)
 	if err != nil {
 		return err
 	}
-	plans := objects.Plans(now, now.AddDate(0, 0, p.days))
-	for _, name := range pools {
-		if !slices.ContainsFunc(plans, func(p rotator.Plan) bool { return p.NodePool == name }) {
-			return fmt.Errorf("there is no NodePool %s", name)
-		}
+	for _, note := range in.notes {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tasuki: %s\n", note)
 	}
-	if len(pools) > 0 {
-		plans = slices.DeleteFunc(plans, func(p rotator.Plan) bool { return !slices.Contains(pools, p.NodePool) })
+	to := now.AddDate(0, 0, p.days)
+	plans, err := in.objects.PlansOf(pools, now, to)
+	if err != nil {
+		return err
 	}
-	if len(plans) == 0 {
-		return errors.New("there is no NodePool to plan for")
+	if p.output == "html" {
+		err = writePage(cmd.OutOrStdout(), in, page.Page{Plans: plans, From: now, To: to, Pools: pools})
+	} else {
+		err = p.write(cmd.OutOrStdout(), plans)
 	}
-	if err := p.write(cmd.OutOrStdout(), plans); err != nil {
+	if err != nil {
 		return err
 	}
 	return verdict(plans)
@@ -95,12 +100,10 @@ func (p *plan) run(cmd *cobra.Command, pools []string) error {
 // judge reads the flags, and returns the instant to plan from.
 func (p *plan) judge() (time.Time, error) {
 	switch {
-	case p.output == "html":
-		return time.Time{}, errors.New("-o html is not available in this version: write table, json or yaml")
-	case !slices.Contains([]string{"table", "json", "yaml"}, p.output):
-		return time.Time{}, fmt.Errorf("-o %q: write table, json or yaml", p.output)
-	case p.days < 1 || p.days > mostDays:
-		return time.Time{}, fmt.Errorf("--days %d: write a number from 1 to %d", p.days, mostDays)
+	case !slices.Contains(planOutputs, p.output):
+		return time.Time{}, fmt.Errorf("-o %q: write table, json, yaml or html", p.output)
+	case p.days < 1 || p.days > page.MostDays:
+		return time.Time{}, fmt.Errorf("--days %d: write a number from 1 to %d", p.days, page.MostDays)
 	case len(p.files) > 0 && p.named():
 		return time.Time{}, errors.New("-f reads files and --kubeconfig or --context a cluster: give one of them")
 	case p.at == "":
@@ -113,28 +116,38 @@ func (p *plan) judge() (time.Time, error) {
 	return at, nil
 }
 
-// objects reads the cluster or the files.
-func (p *plan) objects(cmd *cobra.Command) (rotator.Objects, error) {
+// input is what plans are made of.
+type input struct {
+	objects rotator.Objects
+	files   []manifest.File // none of a cluster
+	source  string          // for people
+	notes   []string
+}
+
+// read reads the cluster or the files.
+func (p *plan) read(cmd *cobra.Command) (input, error) {
 	if len(p.files) == 0 {
 		from, err := p.reader()
 		if err != nil {
-			return rotator.Objects{}, err
+			return input{}, err
 		}
-		return rotator.Observe(cmd.Context(), from)
+		objects, err := rotator.Observe(cmd.Context(), from)
+		return input{objects: objects, source: "the cluster"}, err
 	}
 	reader, err := manifest.NewReader(rotator.Kinds(deploy.CRD())...)
 	if err != nil {
-		return rotator.Objects{}, err
+		return input{}, err
 	}
-	read, err := reader.Read(p.files, cmd.InOrStdin())
+	files, err := manifest.Load(p.files, cmd.InOrStdin())
 	if err != nil {
-		return rotator.Objects{}, err
+		return input{}, err
+	}
+	read, err := reader.ReadFiles(files)
+	if err != nil {
+		return input{}, err
 	}
 	objects, notes, err := rotator.ObjectsOf(read)
-	for _, note := range notes {
-		fmt.Fprintf(cmd.ErrOrStderr(), "tasuki: %s\n", note)
-	}
-	return objects, err
+	return input{objects, files, strings.Join(p.files, ", "), notes}, err
 }
 
 func (p *plan) write(out io.Writer, plans []rotator.Plan) error {
@@ -157,20 +170,12 @@ func (p *plan) write(out io.Writer, plans []rotator.Plan) error {
 
 // verdict is the exit code that plans come to, with what there is to say of it.
 func verdict(plans []rotator.Plan) error {
-	var fatal, loses []string
-	for _, p := range plans {
-		if p.Fatal() {
-			fatal = append(fatal, p.NodePool)
-		}
-		if p.Loses() {
-			loses = append(loses, p.NodePool)
-		}
-	}
+	text, fatal := rotator.Verdict(plans)
 	switch {
-	case len(fatal) > 0:
-		return codedError{exitPlanFatal, fmt.Errorf("no node is rotated in NodePool %s: see the fatal findings", strings.Join(fatal, ", "))}
-	case len(loses) > 0:
-		return codedError{exitPlanLoses, fmt.Errorf("the forecast loses nodes of NodePool %s to their expiry", strings.Join(loses, ", "))}
+	case text == "":
+		return nil
+	case fatal:
+		return codedError{exitPlanFatal, errors.New(text)}
 	}
-	return nil
+	return codedError{exitPlanLoses, errors.New(text)}
 }

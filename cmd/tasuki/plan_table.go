@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -24,7 +23,7 @@ func planTable(out io.Writer, plans []rotator.Plan) error {
 			fmt.Fprintln(out)
 		}
 		fmt.Fprintf(out, "NodePool %s\n", p.NodePool)
-		fmt.Fprintf(out, "  Policy: %s\n", chosen(p))
+		fmt.Fprintf(out, "  Policy: %s\n", p.Chosen())
 		if p.Policy == nil {
 			planFindings(out, p)
 			continue
@@ -47,23 +46,6 @@ func planTable(out io.Writer, plans []rotator.Plan) error {
 		}
 	}
 	return nil
-}
-
-// chosen says which policy governs, and why.
-func chosen(p rotator.Plan) string {
-	var all []string
-	for _, s := range p.Selected {
-		all = append(all, fmt.Sprintf("%s (%d)", s.Policy, s.Constraints))
-	}
-	switch {
-	case len(all) == 0:
-		return "none selects this NodePool: it is never touched"
-	case p.Policy == nil:
-		return "none, as those with the most constraints tie: " + strings.Join(all, ", ")
-	case len(all) == 1:
-		return *p.Policy + ", the only one that selects this NodePool"
-	}
-	return fmt.Sprintf("%s, with the most constraints of those that select this NodePool: %s", *p.Policy, strings.Join(all, ", "))
 }
 
 func planFindings(out io.Writer, p rotator.Plan) {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tasuki-io/tasuki/internal/page"
 )
 
 // tasuki plan, as scripts. Beside the usual commands of testscript there is
@@ -14,7 +16,9 @@ import (
 func TestPlan(t *testing.T) {
 	was := time.Local
 	time.Local = time.UTC // as tables are in local time
-	t.Cleanup(func() { time.Local = was })
+	with := builtIn
+	builtIn = func() (page.Simulator, error) { return page.Simulator{}, nil }
+	t.Cleanup(func() { time.Local, builtIn = was, with })
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/plan",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",

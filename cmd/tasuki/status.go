@@ -20,7 +20,7 @@ import (
 
 func newStatus() *cobra.Command {
 	q := &inquiry{}
-	watch := false
+	watch, serve := false, ""
 	cmd := &cobra.Command{
 		Use:   "status [NODEPOOL...]",
 		Short: "Show where the rotations of all NodePools stand",
@@ -31,12 +31,16 @@ change by itself. It asks the controller's own code about the cluster of the kub
 With --watch the table is drawn anew whenever it changes, until it is interrupted. Where the output is no terminal, the rows
 that change are printed as lines. NO_COLOR takes the colours off.
 
+With --serve the plans of the next 30 days and the rotations under way are pages of this machine alone, read anew while
+somebody looks; 'tasuki plan -o html' is the same as a file.
+
 It needs to get and list NodePools, NodeClaims, Nodes, RotationPolicies and Pods, and to list PodDisruptionBudgets; --watch
 also to watch the first five.
 
 Exit codes: 0 shown, or interrupted; 1 the cluster cannot be read; 2 a mistake in the command or in what it names.`,
 		Example: `  tasuki status
   tasuki status api web --watch
+  tasuki status --serve 127.0.0.1:8088
   tasuki status -o json | jq '.[] | select(.rotation != null)'`,
 		ValidArgsFunction: q.complete(&karpv1.NodePoolList{}, 0),
 		RunE: func(cmd *cobra.Command, pools []string) error {
@@ -46,9 +50,16 @@ Exit codes: 0 shown, or interrupted; 1 the cluster cannot be read; 2 a mistake i
 			if watch && q.output != "table" {
 				return usageError{fmt.Errorf("--watch draws a table: leave -o %s out", q.output)}
 			}
-			of, _, err := q.ask()
+			if serve != "" && (watch || q.output != "table" || len(pools) > 0) {
+				return usageError{errors.New("--serve shows all NodePools as pages: leave names, -o and --watch out")}
+			}
+			of, from, err := q.ask()
 			if err != nil {
 				return err
+			}
+			if serve != "" {
+				read := func(ctx context.Context) (rotator.Objects, error) { return rotator.Observe(ctx, from) }
+				return servePages(cmd.Context(), serve, read, planDays, cmd.OutOrStdout())
 			}
 			all, err := of.Overviews(cmd.Context(), pools)
 			if err != nil {
@@ -63,6 +74,7 @@ Exit codes: 0 shown, or interrupted; 1 the cluster cannot be read; 2 a mistake i
 	q.flags(cmd)
 	q.outputFlag(cmd)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "draw it anew whenever it changes")
+	cmd.Flags().StringVar(&serve, "serve", "", "serve pages of it at this loopback `address`, such as 127.0.0.1:8088")
 	return cmd
 }
 

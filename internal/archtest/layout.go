@@ -24,6 +24,7 @@ var layout = map[string]kind{
 	"cmd/tasuki-controller": command,
 	"cmd/tasuki-agent":      command,
 	"cmd/tasuki-executor":   command,
+	"cmd/tasuki-wasm":       command,
 
 	"internal/window":   core,
 	"internal/rotation": core,
@@ -31,6 +32,7 @@ var layout = map[string]kind{
 
 	"internal/rotator": shell,
 	"internal/agent":   shell,
+	"internal/page":    shell,
 
 	"internal/claims":                adapter,
 	"internal/claims/sqlite":         adapter,
@@ -47,6 +49,7 @@ var layout = map[string]kind{
 	"internal/executor/linux":        adapter,
 	"internal/executor/executortest": adapter,
 	"internal/build":                 adapter,
+	"internal/simulator":             adapter,
 	"internal/sqlitefile":            adapter,
 	"internal/manifest":              adapter,
 	"internal/vrrp":                  adapter,
@@ -60,6 +63,7 @@ var layout = map[string]kind{
 	"test/chaos":        check,
 	"test/e2e":          check,
 	"test/lan":          check,
+	"test/page":         check,
 	"test/scale":        check,
 }
 
@@ -89,6 +93,9 @@ var extra = map[string][]string{
 	// Both are files of the host.
 	"internal/claims/sqlite": {"internal/sqlitefile"},
 	"internal/journal":       {"internal/sqlitefile"},
+	// Pages show what the rotator plans, and plan again for files.
+	"internal/page":      {"internal/rotator", "deploy"},
+	"internal/simulator": {"internal/page"},
 	// The CLI brings the lab up and down.
 	"cmd/tasuki": {"lab", "lab/trial", "lab/trial/scenario"},
 	// The witness knows the marks of a rotation, and the kinds that the controller knows.

@@ -27,9 +27,6 @@ type problem struct{ path, text string }
 
 // documents splits a file. Empty documents do not count.
 func documents(file string, data []byte) []document {
-	if file == "-" {
-		file = "stdin"
-	}
 	var out []document
 	d := document{file: file}
 	add := func() {

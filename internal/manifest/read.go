@@ -55,11 +55,16 @@ func NewReader(kinds ...Kind) (*Reader, error) {
 	return r, nil
 }
 
-// Read reads files, the YAML and JSON files of directories in the order of their names, and
-// stdin for "-". What is wrong is reported in full, one line each.
-func (r *Reader) Read(names []string, stdin io.Reader) ([]Object, error) {
-	var objects []Object
-	var errs []error
+// File is one with its text.
+type File struct {
+	Name string // as people know it
+	Text []byte
+}
+
+// Load reads files, the YAML and JSON files of directories in the order of their names, and
+// stdin for "-".
+func Load(names []string, stdin io.Reader) ([]File, error) {
+	var loaded []File
 	for _, name := range names {
 		files, err := filesOf(name)
 		if err != nil {
@@ -70,10 +75,32 @@ func (r *Reader) Read(names []string, stdin io.Reader) ([]Object, error) {
 			if err != nil {
 				return nil, err
 			}
-			for _, d := range documents(file, data) {
-				read, err := r.document(d)
-				objects, errs = append(objects, read...), append(errs, err...)
+			if file == "-" {
+				file = "stdin"
 			}
+			loaded = append(loaded, File{file, data})
+		}
+	}
+	return loaded, nil
+}
+
+// Read reads the objects of files as Load finds them.
+func (r *Reader) Read(names []string, stdin io.Reader) ([]Object, error) {
+	files, err := Load(names, stdin)
+	if err != nil {
+		return nil, err
+	}
+	return r.ReadFiles(files)
+}
+
+// ReadFiles reads the objects of files. What is wrong is reported in full, one line each.
+func (r *Reader) ReadFiles(files []File) ([]Object, error) {
+	var objects []Object
+	var errs []error
+	for _, f := range files {
+		for _, d := range documents(f.Name, f.Text) {
+			read, err := r.document(d)
+			objects, errs = append(objects, read...), append(errs, err...)
 		}
 	}
 	return objects, errors.Join(append(errs, twice(objects)...)...)

@@ -2,7 +2,10 @@ package rotator
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +40,13 @@ type Plan struct {
 	Selected   []Selected      `json:"-"`
 	Arithmetic []rotation.Sum  `json:"-"`
 	Turns      []rotation.Turn `json:"-"`
+
+	// For pages.
+	Zone   *time.Location   `json:"-"` // of the windows; UTC if they are of several
+	Lives  []rotation.Life  `json:"-"`
+	Flight *rotation.Flight `json:"-"` // nil if no rotation is under way
+	Now    rotation.Reason  `json:"-"` // what the controller waits for
+	Why    string           `json:"-"` // Now for people
 }
 
 // PlanFinding is a rotation.Finding.
@@ -77,6 +87,44 @@ func (p Plan) Loses() bool {
 	return slices.ContainsFunc(p.Forecast, func(t PlanTurn) bool { return t.Occurrence == nil })
 }
 
+// Chosen says which policy governs, and why.
+func (p Plan) Chosen() string {
+	var all []string
+	for _, s := range p.Selected {
+		all = append(all, fmt.Sprintf("%s (%d)", s.Policy, s.Constraints))
+	}
+	switch {
+	case len(all) == 0:
+		return "none selects this NodePool: it is never touched"
+	case p.Policy == nil:
+		return "none, as those with the most constraints tie: " + strings.Join(all, ", ")
+	case len(all) == 1:
+		return *p.Policy + ", the only one that selects this NodePool"
+	}
+	return fmt.Sprintf("%s, with the most constraints of those that select this NodePool: %s", *p.Policy, strings.Join(all, ", "))
+}
+
+// Verdict says what is wrong with plans, nothing if all is well; fatal if no node of a NodePool
+// is rotated at all.
+func Verdict(plans []Plan) (text string, fatal bool) {
+	var stopped, loses []string
+	for _, p := range plans {
+		if p.Fatal() {
+			stopped = append(stopped, p.NodePool)
+		}
+		if p.Loses() {
+			loses = append(loses, p.NodePool)
+		}
+	}
+	switch {
+	case len(stopped) > 0:
+		return fmt.Sprintf("no node is rotated in NodePool %s: see the fatal findings", strings.Join(stopped, ", ")), true
+	case len(loses) > 0:
+		return fmt.Sprintf("the forecast loses nodes of NodePool %s to their expiry", strings.Join(loses, ", ")), false
+	}
+	return "", false
+}
+
 // Plans is what the controller makes of every NodePool, in the order of their names, from now
 // until to.
 func (o Objects) Plans(now, to time.Time) []Plan {
@@ -99,6 +147,23 @@ func (o Objects) Plans(now, to time.Time) []Plan {
 	}
 	slices.SortFunc(out, func(a, b Plan) int { return cmp.Compare(a.NodePool, b.NodePool) })
 	return out
+}
+
+// PlansOf is Plans of the NodePools with these names, of all if there are none.
+func (o Objects) PlansOf(pools []string, now, to time.Time) ([]Plan, error) {
+	plans := o.Plans(now, to)
+	for _, name := range pools {
+		if !slices.ContainsFunc(plans, func(p Plan) bool { return p.NodePool == name }) {
+			return nil, fmt.Errorf("there is no NodePool %s", name)
+		}
+	}
+	if len(pools) > 0 {
+		plans = slices.DeleteFunc(plans, func(p Plan) bool { return !slices.Contains(pools, p.NodePool) })
+	}
+	if len(plans) == 0 {
+		return nil, errors.New("there is no NodePool to plan for")
+	}
+	return plans, nil
 }
 
 func byPool[T any](all []T, pool func(*T) string) map[string][]T {
@@ -128,7 +193,11 @@ func (o Objects) selected(pool map[string]string) []Selected {
 func planOf(s rotation.Snapshot, now, to time.Time) Plan {
 	out := Plan{
 		NodePool: s.NodePool.Name, ExpireAfter: "Never", Occurrences: []PlanOccurrence{}, Findings: []PlanFinding{}, Forecast: []PlanTurn{},
-		Turns: rotation.Forecast(s, now, to),
+		Turns: rotation.Forecast(s, now, to), Zone: time.UTC, Flight: s.Flight(now),
+	}
+	out.Lives = rotation.Lives(s, out.Turns, now)
+	if d := rotation.Decide(s, now); out.Flight != nil || len(d.Plan) == 0 {
+		out.Now, out.Why = d.Reason, d.Detail
 	}
 	if e := s.NodePool.ExpireAfter; e != nil {
 		out.ExpireAfter = e.String()
@@ -143,7 +212,7 @@ func planOf(s rotation.Snapshot, now, to time.Time) Plan {
 	var terms rotation.Terms
 	var through rotation.Throughput
 	if p := s.Governance.Policy; p != nil {
-		out.Policy, out.Arithmetic = &p.Name, p.Arithmetic(s.NodePool)
+		out.Policy, out.Arithmetic, out.Zone = &p.Name, p.Arithmetic(s.NodePool), p.Windows.Zone()
 		period, terms = p.Measure.Period, p.Terms(s.NodePool.ExpireAfter, s.NodePool.GracePeriod)
 		if terms.Expires {
 			through = p.Throughput(s.NodePool.GracePeriod)

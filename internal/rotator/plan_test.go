@@ -2,6 +2,7 @@ package rotator
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"github.com/tasuki-io/tasuki/deploy"
 	"github.com/tasuki-io/tasuki/internal/manifest"
+	"github.com/tasuki-io/tasuki/internal/rotation"
 )
 
 // A cluster is read, and planned for, without a single write: the node that is past its
@@ -101,5 +104,57 @@ func TestWhatFilesLeaveOut(t *testing.T) {
 	}
 	if o = read(web(), node("sick", nil)); len(o.Nodes) != 1 {
 		t.Errorf("nodes are assumed although they are known: %d", len(o.Nodes))
+	}
+}
+
+// What a page carries of a cluster comes to the same plans, and is without what pods are made of.
+func TestDocumentsComeToTheSamePlans(t *testing.T) {
+	limited := pool(map[string]string{"note": "private"})
+	limited.Spec.Limits = karpv1.Limits{corev1.ResourceCPU: resource.MustParse("10")}
+	limited.Status.Resources = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}
+	limited.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
+	limited.Spec.Template.Spec.Requirements = []karpv1.NodeSelectorRequirementWithMinValues{{Key: "kubernetes.io/arch", Operator: "In", Values: []string{"amd64"}}}
+	busy := pod("web-1", "node-a", "2")
+	busy.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "private"}}
+	busy.Spec.Containers[0].Args = []string{"private"}
+	daemon := pod("log-1", "node-b", "4")
+	daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log", UID: "log"}}
+	sick := claim("c", 300*time.Hour, nil)
+	sick.StatusConditions().SetFalse("Ready", "Sick", "")
+	server := apiServer(interceptor.Funcs{}, web(), limited, claim("a", 300*time.Hour, nil), node("a", nil),
+		claim("b", 290*time.Hour, map[string]string{rotation.AnnotationState: rotation.StateFailed, rotation.AnnotationFailedAt: "2026-03-04T02:00:00Z"}), node("b", map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}),
+		sick, node("c", nil), busy, daemon)
+	o, err := Observe(context.Background(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range o.NodeClaims { // as the API server would have it
+		o.NodeClaims[i].Spec.NodeClassRef = limited.Spec.Template.Spec.NodeClassRef
+	}
+	policies, others, err := o.Documents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(policies) + string(others); strings.Contains(text, "private") || strings.Contains(text, "PASSWORD") {
+		t.Errorf("what no decision reads is written:\n%s", text)
+	}
+	r, err := manifest.NewReader(Kinds(deploy.CRD())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := r.ReadFiles([]manifest.File{{Name: "policies.yaml", Text: policies}, {Name: "cluster.yaml", Text: others}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, notes, err := ObjectsOf(read)
+	if err != nil || len(notes) > 0 {
+		t.Fatalf("%v, notes %q", err, notes)
+	}
+	want, got := o.Plans(now, now.AddDate(0, 0, 20)), again.Plans(now, now.AddDate(0, 0, 20))
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *time.Location) bool { return a.String() == b.String() })); diff != "" {
+		t.Errorf("plans (-of the cluster +of what is written):\n%s", diff)
+	}
+	if lost := len(want[0].Turns); lost == 0 {
+		t.Error("nothing happens in these plans, so that they say nothing")
 	}
 }

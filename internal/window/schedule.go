@@ -1,6 +1,7 @@
 package window
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -14,6 +15,21 @@ type Schedule struct {
 // NewSchedule returns the union of rules (§3.1).
 func NewSchedule(rules ...Rule) Schedule {
 	return Schedule{rules: slices.Clone(rules)}
+}
+
+// Zone is the time zone that all rules are written in; UTC if they are of several, or none.
+func (s Schedule) Zone() *time.Location {
+	var zone *time.Location
+	for _, r := range s.rules {
+		switch {
+		case r.zone == nil: // never opens
+		case zone == nil:
+			zone = r.zone
+		case zone.String() != r.zone.String():
+			return time.UTC
+		}
+	}
+	return cmp.Or(zone, time.UTC)
 }
 
 // Occurrence is one stretch [Start, End) during which a schedule is open. Its

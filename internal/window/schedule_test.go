@@ -502,3 +502,28 @@ func TestEdgesAreLookedForOver400Days(t *testing.T) {
 		})
 	}
 }
+
+// The zone of a schedule is that of all its rules, or no particular one.
+func TestZone(t *testing.T) {
+	rule := func(zone string) window.Rule {
+		r, err := window.ParseRule(zone, []string{"Wed"}, "02:00", "06:00")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		rules []window.Rule
+		want  string
+	}{
+		"none":         {nil, "UTC"},
+		"one":          {[]window.Rule{rule("Asia/Tokyo")}, "Asia/Tokyo"},
+		"all the same": {[]window.Rule{rule("Asia/Tokyo"), rule("Asia/Tokyo")}, "Asia/Tokyo"},
+		"several":      {[]window.Rule{rule("Asia/Tokyo"), rule("Europe/Paris")}, "UTC"},
+		"never opens":  {[]window.Rule{{}, rule("Asia/Tokyo")}, "Asia/Tokyo"},
+	} {
+		if got := window.NewSchedule(c.rules...).Zone().String(); got != c.want {
+			t.Errorf("%s: zone is %s, want %s", name, got, c.want)
+		}
+	}
+}
