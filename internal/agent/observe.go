@@ -109,7 +109,7 @@ func (a *Agent) snapshot() (*capture.Snapshot, time.Time) {
 	}
 	return &capture.Snapshot{
 		Node: a.node, Pools: a.config.Pools, Providers: a.config.Providers(), Policy: a.config.Policy,
-		Absent: capture.Absent{Drained: a.drained, Dead: dead}, Homes: homes, Masters: a.lan.mastered(), Begun: a.begun,
+		Absent: capture.Absent{Drained: a.drained, Dead: dead}, Returned: a.living.Returned, Homes: homes, Masters: a.lan.mastered(), Begun: a.begun,
 		View: a.view, NICs: a.nics,
 	}, next
 }
