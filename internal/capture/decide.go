@@ -102,7 +102,7 @@ func (d *deciding) desired(l *line, home string, ranked func(home string, curren
 	if l.member.Capture.Method == ProxyARP {
 		return d.local(l, home)
 	}
-	return ranked(home, l.Claim.Holder)
+	return d.unhurried(l, home, ranked(home, l.Claim.Holder))
 }
 
 // rest gives up what this node holds, has placed or has begun beside what the pools list. The

@@ -30,6 +30,15 @@ func (l *Liveness) Look(alive []string, now time.Time) {
 	}
 }
 
+// Unheard are those of the nodes that were never seen.
+func (l *Liveness) Unheard(nodes []string) map[string]bool {
+	unheard := map[string]bool{}
+	for _, node := range nodes {
+		unheard[node] = !l.seen[node]
+	}
+	return unheard
+}
+
 // Dead returns those of the nodes that are dead. With a fence, so long after the first look
 // also those are that were never seen; the second result is when that will be, or zero. A store
 // in which not every node has a lease has no fence.
