@@ -81,7 +81,7 @@ func TestC09InEtcdTheHolderAloneTakesItBack(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	p.ec2.AddNIC(executortest.Interface{ID: "eni-x", Subnet: "s", VPC: "v", Primary: netip.MustParseAddr("10.0.1.99")})
-	_, b := p.handsOver()
+	p.handsOver()
 	before := len(p.ec2.Calls())
 	p.ec2.Place("eni-x", mobile)
 	p.until("b takes it back", func() bool { return slices.Equal(p.ec2.Holders(mobile), []string{"eni-b"}) })
@@ -92,7 +92,6 @@ func TestC09InEtcdTheHolderAloneTakesItBack(t *testing.T) {
 	if calls := p.changing("a", before); len(calls) > 0 {
 		t.Errorf("the standby has asked for %v", calls)
 	}
-	b.says(`"kind":"onForeignNIC"`)
 }
 
 // Case c17: a host that was succeeded returns as an equal, and nothing moves; with a strictly better
@@ -114,7 +113,8 @@ func TestC17InEtcdAnEqualThatReturnsTakesNothing(t *testing.T) {
 		t.Errorf("an equal has returned, and %v are asked for", calls)
 	}
 	p.rests(2, "b")
-	p.write(strings.Replace(p.text, "group: g}\n    capture: {type: provider-secondary-ip, providerRef: fake, nicRef: eni-b}", "group: g, priority: 1}\n    capture: {type: provider-secondary-ip, providerRef: fake, nicRef: eni-b}", 1))
+	at := strings.LastIndex(p.text, "group: g") + len("group: g") // b's
+	p.write(p.text[:at] + ", priority: 1" + p.text[at:])
 	b.reloads()
 	a.reloads()
 	p.rests(3, "a")
@@ -135,10 +135,10 @@ func TestC17InEtcdAnEqualThatReturnsTakesNothing(t *testing.T) {
 func TestC24InEtcdAnOlderSnapshotIsReseeded(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	a := p.starts("a")
+	p.starts("a")
 	p.rests(1, "a", "a")
 	p.cluster.Snapshot(t, p.path("snapshot.db"))
-	b := p.starts("b")
+	p.starts("b")
 	p.drain("a", "a", true)
 	p.rests(2, "b")
 	p.drain("a", "a", false)
@@ -153,7 +153,6 @@ func TestC24InEtcdAnOlderSnapshotIsReseeded(t *testing.T) {
 		m.Kill()
 	}
 	p.cluster.Restore(t, p.path("snapshot.db"))
-	before := a.said("holder changed") + b.said("holder changed")
 	for _, m := range p.cluster.Members {
 		m.Start(t)
 	}
@@ -164,5 +163,4 @@ func TestC24InEtcdAnOlderSnapshotIsReseeded(t *testing.T) {
 	})
 	p.ec2.Heal()
 	p.rests(4, "a")
-	_ = before
 }

@@ -73,9 +73,13 @@ func (p *pair) rests(epoch capture.Epoch, holder string, nodes ...string) {
 	}
 	p.until(fmt.Sprintf("%s holds at epoch %d, and nothing is left to do on %v", holder, epoch, nodes), func() bool {
 		for _, node := range nodes {
+			state := agent.PhaseElsewhere
+			if node == holder {
+				state = agent.PhaseHeld
+			}
 			list, err := p.of(node).Explain(p.t.Context(), mobile.String())
 			open, err2 := p.of(node).Actions(p.t.Context(), nil)
-			if err != nil || err2 != nil || len(open) > 0 || list[0].Epoch != epoch || list[0].Holder != holder || len(list[0].Outbox) > 0 {
+			if err != nil || err2 != nil || len(open) > 0 || list[0].Epoch != epoch || list[0].Holder != holder || list[0].State != state || len(list[0].Outbox) > 0 {
 				return false
 			}
 		}

@@ -395,6 +395,51 @@ func TestC17AnEqualThatReturnsTakesNothing(t *testing.T) {
 	p.isOn("eni-a")
 }
 
+// a is preferred, and crashes in the middle of its seize; b takes over. When a is there again it has to
+// wait for what it began (spec C6), and b keeps the address for so long: it is never without a NIC.
+func TestC17APreferredHostTakesItBackWhenItCanAct(t *testing.T) {
+	p := newPlay(t, 2, 1)
+	p.configured(func(c *simConfig) { c.priority["b"] = 1 })
+	p.settles()
+	p.store.drain("a", true)
+	p.settles()
+	p.store.drain("a", false)
+	a, b := p.node("a"), p.node("b")
+	p.until("a", assign("a", "3"), "execute")
+	a.crash()
+	for len(p.cloud.late) > 0 {
+		p.cloud.carryOut()
+	}
+	for until := p.clock + 2*simTTL; p.clock < until; p.tick() {
+		p.goOn(b, 1000)
+	}
+	p.claimed(capture.Claim{Epoch: 4, Holder: "b"})
+	p.isOn("eni-b")
+	a.paused = false
+	a.up()
+	for until := p.clock + 2*capture.ExecutorTime; p.clock < until && p.cloud.on[simAddr(1)] != "eni-a"; p.tick() {
+		p.goOn(a, 1000)
+		p.goOn(b, 1000)
+		if p.cloud.on[simAddr(1)] == "" {
+			t.Fatal("the address is on no NIC")
+		}
+	}
+	p.settles()
+	p.claimed(capture.Claim{Epoch: 5, Holder: "a"})
+	p.isOn("eni-a")
+}
+
+// A better one that has claims of its own, as without a ClaimsStore, cannot take by itself what this
+// node holds: it is given up.
+func TestNobodyWaitsForOneThatTheStoreHasNeverHeardOf(t *testing.T) {
+	p := newPlay(t, 2, 1)
+	p.settles("a")
+	p.configured(func(c *simConfig) { c.priority["a"] = 1 })
+	p.settles("a")
+	p.claimed(capture.Claim{Epoch: 2, Holder: "b"})
+	p.isOn("")
+}
+
 // c22: nothing is executed by a policy that nobody has written.
 func TestC22AZeroPolicyCallsNothing(t *testing.T) {
 	p := newPlay(t, 1, 1)
