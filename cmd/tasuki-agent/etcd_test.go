@@ -80,13 +80,14 @@ func TestC15InEtcdNobodyActsWhileTheStoreIsAway(t *testing.T) {
 	holder := p.starts("a", "--metrics-bind-address", address)
 	p.rests(1, "a", "a")
 	standby := p.starts("b")
+	p.rests(1, "a")
 	etcdtest.CutOff(true, false, p.cluster.Members...)
 	p.metric(address, "tasuki_capture_lease_held", "0")
 	before := len(p.ec2.Calls())
 	p.write(wantMore(p.text))
 	holder.reloads()
 	standby.reloads()
-	time.Sleep(5 * time.Second) // more than twice the lease
+	time.Sleep(leaseTTL) // and so twice as long
 	if calls := append(p.changing("a", before), p.changing("b", before)...); len(calls) > 0 {
 		t.Errorf("%v are asked for while the store is away", calls)
 	}
