@@ -225,9 +225,18 @@ func (c *Cluster) Join() {
 	}
 }
 
-// Snapshot saves what the cluster has in a file.
+// Snapshot saves what the cluster has in a file. It is one member who answers, so all of them have to
+// know what any of them has acknowledged.
 func (c *Cluster) Snapshot(t testing.TB, path string) {
 	t.Helper()
+	now, err := c.Admin.Get(t.Context(), "/")
+	must(t, err)
+	for _, m := range c.Members {
+		Eventually(t, m.Name+" being up to date", func() bool {
+			s, err := c.Admin.Status(t.Context(), m.Client)
+			return err == nil && s.Header.Revision >= now.Header.Revision
+		})
+	}
 	from, err := c.Admin.Snapshot(t.Context())
 	must(t, err)
 	defer from.Close()
