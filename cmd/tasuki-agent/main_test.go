@@ -65,12 +65,14 @@ func (h *host) path(name string) string { return filepath.Join(h.dir, name) }
 // configure puts a configuration in place: whether somebody has to approve is what changes.
 func (h *host) configure(byHand bool) { h.write(fmt.Sprintf(configuration, h.ec2.URL(), byHand)) }
 
-func (h *host) write(text string) {
+func (h *host) write(text string) { h.t.Helper(); h.put("tasuki.yaml", text) }
+
+func (h *host) put(name, text string) {
 	h.t.Helper()
 	if err := os.WriteFile(h.path("new"), []byte(text), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
-	if err := os.Rename(h.path("new"), h.path("tasuki.yaml")); err != nil {
+	if err := os.Rename(h.path("new"), h.path(name)); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/tasuki-io/tasuki/internal/agent"
 	"github.com/tasuki-io/tasuki/internal/capture"
 	"github.com/tasuki-io/tasuki/internal/executor/executortest"
 )
 
-// wholePlay is the demo; its last act waits for a look at a NIC, once a minute.
+// wholePlay is the demo; its last act waits until a provider has to show what it has done.
 var wholePlay = []act{
 	{"act 1", "A takes the addresses", (*captureDemo).take},
 	{"act 2", "A is drained: B takes over, and only then A lets go", (*captureDemo).handOver},
@@ -117,7 +116,7 @@ func (d *captureDemo) repair(ctx context.Context) error {
 	if err := b.start(ctx); err != nil {
 		return err
 	}
-	looked, landed, drifted := time.Now(), s.landed(), s.count(nodeB, drift)
+	landed, drifted := s.landed(), s.count(nodeB, drift)
 	arrived, release := d.hold()
 	if err := d.drain(ctx, nodeB, nodeA, false); err != nil {
 		return err
@@ -138,16 +137,8 @@ func (d *captureDemo) repair(ctx context.Context) error {
 	if err := s.agent(nodeA).signal(syscall.SIGCONT); err != nil {
 		return err
 	}
-	d.say("act 4", "A resumes (SIGCONT); B looks at its NIC once a minute")
-	told := time.Now()
-	err = d.await(ctx, "B has repaired the drift", func() bool {
-		if time.Since(told) > 15*time.Second {
-			told = time.Now()
-			d.say("act 4", "B looks at its NIC in about %s", (time.Minute - time.Since(looked)%time.Minute).Round(time.Second))
-		}
-		return s.count(nodeB, drift) >= drifted+len(mobile)
-	})
-	if err != nil {
+	d.say("act 4", "A resumes (SIGCONT); B looks at its NIC every 5s, and gives EC2 half a minute to show what B has done")
+	if err := d.await(ctx, "B has repaired the drift", func() bool { return s.count(nodeB, drift) >= drifted+len(mobile) }); err != nil {
 		return err
 	}
 	return d.held(ctx, nodeB)

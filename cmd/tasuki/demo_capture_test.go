@@ -71,7 +71,7 @@ func TestDemoCaptureFencesAPausedAgent(t *testing.T) {
 // The harder one of c05: the call was at the provider when the other seized (I4, I9).
 func TestDemoCaptureRepairsALateSeize(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a NIC is looked at once a minute")
+		t.Skip("what was done need not show for half a minute")
 	}
 	out, err := tryDemo(t, wholePlay, nil)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/tasuki-io/tasuki/internal/capture"
 )
 
 // lease is this node's own. It is renewed beside the passes, and read by whoever is about to
@@ -119,6 +121,16 @@ func (a *Agent) rivals() []string {
 		}
 	}
 	return nodes
+}
+
+// absent is who may hold nothing, and when that changes by itself.
+func (a *Agent) absent(now time.Time) (capture.Absent, time.Time) {
+	dead, next := a.dead(now)
+	absent := capture.Absent{Drained: a.drained, Dead: dead}
+	if a.config.Store.Etcd == nil {
+		absent.Unheard = a.living.Unheard(a.rivals())
+	}
+	return absent, next
 }
 
 // dead are those that the claims store shows to be dead, and when that changes by itself. In a

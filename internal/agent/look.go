@@ -11,12 +11,13 @@ import (
 	"github.com/tasuki-io/tasuki/internal/executor"
 )
 
-// How often a NIC is looked at: rarely to find drift, often while a release waits for the next
-// holder to show.
+// How often a NIC is looked at: rarely to find drift, closely while a late call of a former holder
+// may bring it about, often while a release waits for the next holder to show.
 const (
-	lookRarely = time.Minute
-	lookOften  = 2 * time.Second
-	settles    = 30 * time.Second // in which a cloud need not show what was done, as capture has it
+	lookRarely  = time.Minute
+	lookClosely = 5 * time.Second
+	lookOften   = 2 * time.Second
+	settles     = 30 * time.Second // in which a cloud need not show what was done, as capture has it
 )
 
 // look is the last look at a NIC.
@@ -38,8 +39,11 @@ func (a *Agent) due(now time.Time, d capture.Decision) (due []capture.Target, ne
 	}
 	for _, t := range a.targets() {
 		every, last := lookRarely, a.looks[t]
-		if often[t] {
+		switch {
+		case often[t]:
 			every = lookOften
+		case last.began.Before(d.Late[t]):
+			every = lookClosely
 		}
 		switch at := last.began.Add(every); {
 		case last.under: // its end makes a pass

@@ -102,14 +102,14 @@ func (a *Agent) note(ctx context.Context, k capture.Key, c capture.Claim) error 
 // snapshot is what the next decision reads, and when time alone changes it.
 func (a *Agent) snapshot() (*capture.Snapshot, time.Time) {
 	a.hearLAN()
-	dead, next := a.dead(a.now())
+	absent, next := a.absent(a.now())
 	homes := make(map[capture.Home]string, len(a.leases))
 	for h, l := range a.leases {
 		homes[h] = l.Owner.Site
 	}
 	return &capture.Snapshot{
 		Node: a.node, Pools: a.config.Pools, Providers: a.config.Providers(), Policy: a.config.Policy,
-		Absent: capture.Absent{Drained: a.drained, Dead: dead}, Homes: homes, Masters: a.lan.mastered(), Begun: a.begun,
+		Absent: absent, Returned: a.living.Returned, Homes: homes, Masters: a.lan.mastered(), Begun: a.begun,
 		View: a.view, NICs: a.nics,
 	}, next
 }

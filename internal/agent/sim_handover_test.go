@@ -136,6 +136,54 @@ func TestC05APausedAgentTakesNothingBack(t *testing.T) {
 	}
 }
 
+// c05, of a host that is paused for longer than its lease: its call lands soon after b has seized, or
+// when it comes back after minutes. b looks closely while that may happen, and not for longer.
+func TestC05ALateCallIsTakenBackSoon(t *testing.T) {
+	for name, tt := range map[string]struct{ paused, within time.Duration }{
+		"soon after the takeover":      {simTTL + time.Second, settles + lookClosely},
+		"at the last moment":           {simTTL + capture.ExecutorTime, settles + lookClosely},
+		"when the host comes back":     {10 * time.Minute, lookClosely},
+		"when it comes back after all": {24 * time.Hour, lookClosely},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, 2, 1)
+			p.settles()
+			p.store.drain("a", true)
+			p.settles()
+			p.store.drain("a", false)
+			p.store.drain("b", true)
+			a, b := p.node("a"), p.node("b")
+			p.until("a", assign("a", "3"), "execute")
+			p.store.drain("b", false)
+			for until := p.clock + tt.paused; p.clock < until; p.tick() {
+				p.goOn(b, 1000)
+			}
+			p.isOn("eni-b")
+			a.paused = false
+			p.goOn(a, 1000)
+			landed := p.clock
+			for p.cloud.on[simAddr(1)] != "eni-b" && p.clock < landed+time.Hour {
+				p.goOn(b, 1000)
+				p.goOn(a, 1000)
+				p.tick()
+			}
+			if took := p.clock - landed; took > tt.within {
+				t.Errorf("it was taken back after %s, want it within %s", took, tt.within)
+			}
+			p.settles()
+			p.called(assigns, assign("a", "1"), assign("b", "2"), assign("b", "4"), assign("a", "3"), assign("b", "4:repair:1"))
+			passes := p.seen["pass"]
+			for until := p.clock + 30*time.Minute; p.clock < until; p.tick() {
+				p.goOn(b, 1000)
+				p.goOn(a, 1000)
+			}
+			if made := p.seen["pass"] - passes; made > 160 {
+				t.Errorf("%d passes of two agents in half an hour in which nothing can land", made)
+			}
+		})
+	}
+}
+
 // c06: an assignment took effect, and its answer was lost. It is verified by reading.
 func TestC06ALostAnswerIsReadAgain(t *testing.T) {
 	p := newPlay(t, 1, 1)
@@ -349,6 +397,51 @@ func TestC17AnEqualThatReturnsTakesNothing(t *testing.T) {
 	p.settles()
 	p.claimed(capture.Claim{Epoch: 3, Holder: "a"})
 	p.isOn("eni-a")
+}
+
+// a is preferred, and crashes in the middle of its seize; b takes over. When a is there again it has to
+// wait for what it began (spec C6), and b keeps the address for so long: it is never without a NIC.
+func TestC17APreferredHostTakesItBackWhenItCanAct(t *testing.T) {
+	p := newPlay(t, 2, 1)
+	p.configured(func(c *simConfig) { c.priority["b"] = 1 })
+	p.settles()
+	p.store.drain("a", true)
+	p.settles()
+	p.store.drain("a", false)
+	a, b := p.node("a"), p.node("b")
+	p.until("a", assign("a", "3"), "execute")
+	a.crash()
+	for len(p.cloud.late) > 0 {
+		p.cloud.carryOut()
+	}
+	for until := p.clock + 2*simTTL; p.clock < until; p.tick() {
+		p.goOn(b, 1000)
+	}
+	p.claimed(capture.Claim{Epoch: 4, Holder: "b"})
+	p.isOn("eni-b")
+	a.paused = false
+	a.up()
+	for until := p.clock + 2*capture.ExecutorTime; p.clock < until && p.cloud.on[simAddr(1)] != "eni-a"; p.tick() {
+		p.goOn(a, 1000)
+		p.goOn(b, 1000)
+		if p.cloud.on[simAddr(1)] == "" {
+			t.Fatal("the address is on no NIC")
+		}
+	}
+	p.settles()
+	p.claimed(capture.Claim{Epoch: 5, Holder: "a"})
+	p.isOn("eni-a")
+}
+
+// A better one that has claims of its own, as without a ClaimsStore, cannot take by itself what this
+// node holds: it is given up.
+func TestNobodyWaitsForOneThatTheStoreHasNeverHeardOf(t *testing.T) {
+	p := newPlay(t, 2, 1)
+	p.settles("a")
+	p.configured(func(c *simConfig) { c.priority["a"] = 1 })
+	p.settles("a")
+	p.claimed(capture.Claim{Epoch: 2, Holder: "b"})
+	p.isOn("")
 }
 
 // c22: nothing is executed by a policy that nobody has written.

@@ -92,3 +92,68 @@ func TestWhoDoesNotWaitInAContest(t *testing.T) {
 		})
 	}
 }
+
+// One with a better right takes by itself, and when it can act; until then whoever holds keeps, if it
+// still may. Nobody waits for one that has claims of its own.
+func TestAHolderKeepsUntilTheBetterOneCanAct(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		holder Holder
+		worse  string // member
+		with   func(*scene, Key, Target)
+		want   []Bump
+	}{
+		{"this node holds, and a better one is there", "a", "a", nil, nil},
+		{"the better one has claims of its own", "a", "a", func(s *scene, _ Key, _ Target) { s.unheard = map[string]bool{"b": true} }, to("b")},
+		{"it is drained", "a", "a", func(s *scene, _ Key, _ Target) { s.drained["a"] = true }, to("b")},
+		{"this node is the better one", "b", "b", nil, to("a")},
+		{"it waits for an attempt from before", "b", "b", waiting, nil},
+		{"and so it does when nobody holds", None, "b", waiting, to("a")},
+		{"and when the holder is dead", "b", "b", func(s *scene, k Key, nic Target) {
+			waiting(s, k, nic)
+			s.dead = map[string]bool{"b": true}
+		}, to("a")},
+		{"and when the holder is drained", "b", "b", func(s *scene, k Key, nic Target) {
+			waiting(s, k, nic)
+			s.drained["b"] = true
+		}, to("a")},
+		{"and when the address lives at the holder's site", "b", "b", func(s *scene, k Key, nic Target) {
+			waiting(s, k, nic)
+			s.pools[0].Members[1].Site = "home"
+		}, to("a")},
+		{"the attempt is over", "b", "b", func(s *scene, k Key, nic Target) {
+			waiting(s, k, nic)
+			s.now = s.now.Add(ExecutorTime)
+		}, to("a")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, k, nic := known()
+			for i := range s.pools[0].Members {
+				if m := &s.pools[0].Members[i]; m.Node == tt.worse {
+					m.Priority = 1
+				}
+			}
+			s.view.Learn(k, Claim{2, tt.holder}, s.now)
+			if tt.with != nil {
+				tt.with(s, k, nic)
+			}
+			d := s.decide()
+			if got := bumpsOf(d, k); len(got) != len(tt.want) || len(got) > 0 && got[0].To != tt.want[0].To {
+				t.Errorf("%+v, want %+v", got, tt.want)
+			}
+			if tt.holder == "a" && len(tt.want) == 0 && len(d.Held)+len(d.Plan.Runs) == 0 {
+				t.Error("it keeps the address, and does nothing for it")
+			}
+			if tt.holder == "b" && len(tt.want) == 0 && d.Wake.IsZero() {
+				t.Error("it waits without end")
+			}
+		})
+	}
+}
+
+func to(holder Holder) []Bump { return []Bump{{To: Claim{3, holder}}} }
+
+// waiting has node a be started anew in the middle of an attempt.
+func waiting(s *scene, k Key, nic Target) {
+	s.view.Restore(Action{Token: Token{Assign, k, 1, "a"}, Target: nic, State: Running, Attempts: 1}, s.now)
+}

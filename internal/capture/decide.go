@@ -14,7 +14,7 @@ import (
 // Now and the times in the snapshot are those of one process and carry its monotonic clock;
 // of the wall clock nothing is asked but whether the policy's window is open.
 func Decide(s *Snapshot, now time.Time) Decision {
-	d := &deciding{s: s, now: now, self: Holder(s.Node), keeps: map[Key]place{}, calls: map[Key]bool{}}
+	d := &deciding{s: s, now: now, self: Holder(s.Node), late: map[Target]time.Time{}, keeps: map[Key]place{}, calls: map[Key]bool{}}
 	for i := range s.Pools {
 		p := &s.Pools[i]
 		m := s.member(p)
@@ -27,7 +27,7 @@ func Decide(s *Snapshot, now time.Time) Decision {
 	d.forwarding()
 	d.execute()
 	d.write()
-	return Decision{Plan: d.plan, Held: d.held, Drifts: d.drifts, Contests: d.contests, Wake: d.wake}
+	return Decision{Plan: d.plan, Held: d.held, Drifts: d.drifts, Contests: d.contests, Late: d.late, Wake: d.wake}
 }
 
 // deciding is a decision in the making. It goes from line to line, and what it decides on one
@@ -41,6 +41,7 @@ type deciding struct {
 	held     []Held
 	drifts   []Drift
 	contests []Contest
+	late     map[Target]time.Time
 	wake     time.Time
 
 	// What the plan is made of in the end, as it may be much.
@@ -87,6 +88,7 @@ func (d *deciding) pool(p *Pool, m *Member) {
 			continue
 		}
 		d.take(&l, &at)
+		d.watch(&l, at.Target)
 		kept = true
 	}
 	if kept {
@@ -100,7 +102,7 @@ func (d *deciding) desired(l *line, home string, ranked func(home string, curren
 	if l.member.Capture.Method == ProxyARP {
 		return d.local(l, home)
 	}
-	return ranked(home, l.Claim.Holder)
+	return d.unhurried(l, home, ranked(home, l.Claim.Holder))
 }
 
 // rest gives up what this node holds, has placed or has begun beside what the pools list. The

@@ -78,6 +78,19 @@ func sameNIC(a, b string) bool {
 	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a)
 }
 
+// watch takes note of a NIC that may yet lose an address which another held before. No gate stops a
+// call that was sent before the epoch moved on: it can land as long as its executor may run, and a
+// while later it shows. A host that was paused as a whole sends it when it goes on.
+func (d *deciding) watch(l *line, t Target) {
+	from := l.since
+	if d.s.Returned.After(from) {
+		from = d.s.Returned
+	}
+	if until := from.Add(ExecutorTime + visible); l.claim.Epoch > 1 && t.Provider != Linux && until.After(d.late[t]) && d.now.Before(until) {
+		d.late[t] = until
+	}
+}
+
 // Repairs that follow each other are ever rarer: whoever else moves an address as often as it is
 // repaired is no fault that ends by itself, and each repair of an address interrupts it. After the
 // first one, which is not delayed, the next wait for a minute, two, four and so on.

@@ -48,6 +48,46 @@ func TestC11ADriftIsCalledByWhereTheAddressIs(t *testing.T) {
 	}
 }
 
+// A call of a former holder may have been sent before the epoch moved on, or be sent by a host that
+// comes back. As long as it can land and show, its NIC is one to watch; nothing lands from nobody.
+func TestC05ALateCallIsWatchedForAsLongAsItCanLand(t *testing.T) {
+	const long = ExecutorTime + visible
+	for _, tt := range []struct {
+		name            string
+		scene           func() (*scene, Key, Target)
+		epoch           Epoch
+		since, returned time.Duration // ago; 0 is never
+		late            time.Duration // from now on; 0 is not
+	}{
+		{"nobody held it before", known, 1, time.Second, 0, 0},
+		{"it was taken just now", known, 2, time.Second, 0, long - time.Second},
+		{"it was taken long ago", known, 2, long, 0, 0},
+		{"and then a dead host came back", known, 2, time.Hour, time.Second, long - time.Second},
+		{"before that a dead host came back", known, 2, time.Second, time.Minute, long - time.Second},
+		{"a dead host came back long ago", known, 2, time.Hour, long, 0},
+		{"a LAN is this host's own", lan, 2, time.Second, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n, k, nic := tt.scene()
+			if n.masters != nil {
+				n.masters["VI_1"] = n.now.Add(-time.Hour)
+			}
+			n.view.Learn(k, Claim{tt.epoch, "a"}, n.now.Add(-tt.since))
+			s := n.snapshot()
+			if tt.returned > 0 {
+				s.Returned = n.now.Add(-tt.returned)
+			}
+			want := time.Time{}
+			if tt.late > 0 {
+				want = n.now.Add(tt.late)
+			}
+			if got := Decide(s, n.now).Late[nic]; !got.Equal(want) {
+				t.Errorf("watched until %s, want %s", got, want)
+			}
+		})
+	}
+}
+
 // Somebody else moves the address whenever it is repaired. Neither side wins, so the repairs are
 // ever rarer, up to a bound; once one has held for long, the next one is not delayed.
 func TestC11TwoContraryPartiesDoNotFightInALoop(t *testing.T) {

@@ -10,6 +10,9 @@ type Liveness struct {
 	began time.Time
 	seen  map[string]bool
 	alive map[string]bool
+
+	// Returned is when somebody who was dead was last seen to be alive again.
+	Returned time.Time
 }
 
 // Look takes note of the nodes that are alive at this time.
@@ -17,10 +20,23 @@ func (l *Liveness) Look(alive []string, now time.Time) {
 	if l.began.IsZero() {
 		l.began, l.seen = now, map[string]bool{}
 	}
+	before := l.alive
 	l.alive = make(map[string]bool, len(alive))
 	for _, node := range alive {
+		if l.seen[node] && !before[node] {
+			l.Returned = now
+		}
 		l.alive[node], l.seen[node] = true, true
 	}
+}
+
+// Unheard are those of the nodes that were never seen.
+func (l *Liveness) Unheard(nodes []string) map[string]bool {
+	unheard := map[string]bool{}
+	for _, node := range nodes {
+		unheard[node] = !l.seen[node]
+	}
+	return unheard
 }
 
 // Dead returns those of the nodes that are dead. With a fence, so long after the first look

@@ -18,15 +18,16 @@ func TestWhoIsDead(t *testing.T) {
 		fence time.Duration
 		dead  []string
 		next  time.Duration // from the start; 0 is never
+		back  time.Duration // when somebody came back, from the start; 0 is never
 	}{
-		{"nothing was seen", nil, time.Minute, nil, 0},
-		{"all are alive", [][]string{{"a", "b", "c"}}, time.Minute, nil, 0},
-		{"one was and is not", [][]string{{"a", "b", "c"}, {"a", "c"}}, time.Minute, []string{"b"}, 0},
-		{"one has not come yet", [][]string{{"a", "b"}}, time.Minute, nil, time.Minute},
-		{"one does not come", [][]string{{"a", "b"}, {"a", "b"}, {"a", "b"}}, 2 * time.Second, []string{"c"}, 0},
-		{"one never has a lease here", [][]string{{"a", "b"}, {"a", "b"}, {"a", "b"}}, 0, nil, 0},
-		{"one comes back", [][]string{{"a", "b", "c"}, {"a"}, {"a", "b", "c"}}, time.Minute, nil, 0},
-		{"all are gone", [][]string{{"a", "b", "c"}, {}}, 0, []string{"a", "b", "c"}, 0},
+		{"nothing was seen", nil, time.Minute, nil, 0, 0},
+		{"all are alive", [][]string{{"a", "b", "c"}}, time.Minute, nil, 0, 0},
+		{"one was and is not", [][]string{{"a", "b", "c"}, {"a", "c"}}, time.Minute, []string{"b"}, 0, 0},
+		{"one has not come yet", [][]string{{"a", "b"}}, time.Minute, nil, time.Minute, 0},
+		{"one does not come", [][]string{{"a", "b"}, {"a", "b"}, {"a", "b"}}, 2 * time.Second, []string{"c"}, 0, 0},
+		{"one never has a lease here", [][]string{{"a", "b"}, {"a", "b"}, {"a", "b"}}, 0, nil, 0, 0},
+		{"one comes back", [][]string{{"a", "b", "c"}, {"a"}, {"a", "b", "c"}, {"a", "b", "c"}}, time.Minute, nil, 0, 2 * time.Second},
+		{"all are gone", [][]string{{"a", "b", "c"}, {}}, 0, []string{"a", "b", "c"}, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var l Liveness
@@ -36,12 +37,18 @@ func TestWhoIsDead(t *testing.T) {
 				l.Look(alive, now)
 			}
 			dead, next := l.Dead(nodes, tt.fence, now)
-			want, due := map[string]bool{}, time.Time{}
+			want, due, back := map[string]bool{}, time.Time{}, time.Time{}
 			for _, node := range tt.dead {
 				want[node] = true
 			}
 			if tt.next > 0 {
 				due = start.Add(tt.next)
+			}
+			if tt.back > 0 {
+				back = start.Add(tt.back)
+			}
+			if !l.Returned.Equal(back) {
+				t.Errorf("somebody came back at %s, want %s", l.Returned, back)
 			}
 			if len(dead) == 0 {
 				dead = map[string]bool{}

@@ -10,6 +10,9 @@ import (
 type Absent struct {
 	Drained map[string]bool // at run time; the configuration drains too
 	Dead    map[string]bool // their lease is gone; nil without liveness
+	// Unheard are those of whom the claims store has never heard: they may have claims of their
+	// own. In a store that all nodes share there are none.
+	Unheard map[string]bool
 }
 
 // ranking is who may hold the addresses of one domain of a pool, the best first.
@@ -37,6 +40,27 @@ func (m *Member) gone(absent Absent) bool {
 
 func (m *Member) drained(absent Absent) bool {
 	return m.Group != "" && (m.Drain || absent.Drained[m.Node])
+}
+
+// unhurried is who is to hold a line for now: whoever holds it and may, until the one with a better
+// right takes it. That one does so by itself, so that nobody lets go for one that cannot act; and not
+// while an attempt of its own from before may be carried out yet, as it would have to wait for that.
+func (d *deciding) unhurried(l *line, home string, holder Holder) Holder {
+	current := l.Claim.Holder
+	if current == holder || holder == None || !l.may(current, home, d.s.Absent) {
+		return holder
+	}
+	if current == d.self && !d.s.Absent.Unheard[string(holder)] || holder == d.self && l.busy {
+		return current
+	}
+	return holder
+}
+
+// may reports a member of the line's domain that may hold an address which lives at home.
+func (l *line) may(holder Holder, home string, absent Absent) bool {
+	return slices.ContainsFunc(l.pool.Members, func(m Member) bool {
+		return Holder(m.Node) == holder && m.Domain() == l.key.Domain && m.Site != home && !m.gone(absent)
+	})
 }
 
 // remembering is desired for whoever asks about many addresses: it answers alike about those

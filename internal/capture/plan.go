@@ -11,6 +11,9 @@ type Decision struct {
 	Drifts []Drift
 	// Contests are what this node and another take from each other.
 	Contests []Contest
+	// Late says of NICs until when a call of a former holder may yet take from them what was taken
+	// from it.
+	Late map[Target]time.Time
 	// Wake is the earliest instant at which the answer can change by itself; zero when only
 	// an event changes it.
 	Wake time.Time

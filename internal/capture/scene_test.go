@@ -12,6 +12,7 @@ type scene struct {
 	policy  Policy
 	drained map[string]bool
 	dead    map[string]bool
+	unheard map[string]bool
 	masters map[string]time.Time
 	homes   map[Home]string
 	view    *View
@@ -64,7 +65,7 @@ func addr(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, n}) }
 func (s *scene) snapshot() *Snapshot {
 	return &Snapshot{
 		Node: "a", Pools: s.pools, Providers: providers, Policy: s.policy,
-		Absent: Absent{Drained: s.drained, Dead: s.dead}, Masters: s.masters, Homes: s.homes, View: s.view, NICs: s.nics,
+		Absent: Absent{Drained: s.drained, Dead: s.dead, Unheard: s.unheard}, Masters: s.masters, Homes: s.homes, View: s.view, NICs: s.nics,
 	}
 }
 

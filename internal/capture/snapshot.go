@@ -13,6 +13,7 @@ type Snapshot struct {
 	Providers map[string]string // aws, azure or oci, by providerRef
 	Policy    Policy
 	Absent    Absent
+	Returned  time.Time // see Liveness
 
 	// Masters are the VRRP instances of which this node is proven to be MASTER, and since when
 	// it is, or was said to be again.

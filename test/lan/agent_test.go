@@ -145,6 +145,17 @@ func TestTwoAgentsOnOneLAN(t *testing.T) {
 		w.only(a.mac)
 	})
 
+	story("c20: BACKUP is read late, after MASTER, and is what counts", func(t *testing.T, since mark) {
+		at := b.told()
+		w.lateBackup()
+		b.await(at, "word=BACKUP proven=false")
+		w.only(a.mac)
+		w.neverTwo(since) // the MASTER that was over was never acted on
+		if said := b.saying(at, "holder changed"); said > 0 {
+			t.Errorf("b has taken the address %d times", said)
+		}
+	})
+
 	story("the link of the MASTER goes down and up again, and the address returns", func(t *testing.T, since mark) {
 		at := a.told()
 		w.in("s", "link set port-a down")

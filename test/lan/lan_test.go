@@ -115,17 +115,7 @@ func TestTwoKeepalivedOnOneLAN(t *testing.T) {
 
 	story("c20: BACKUP is read late, after MASTER, and is what counts", func(t *testing.T, since mark) {
 		at := b.told()
-		if err := b.driver.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-		rises, falls := b.logs("Entering MASTER STATE"), b.logs("Entering BACKUP STATE")
-		w.part(true)
-		b.awaitLog(rises, "Entering MASTER STATE")
-		w.part(false)
-		b.awaitLog(falls, "Entering BACKUP STATE")
-		if err := b.driver.Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		w.lateBackup()
 		b.await(at, "BACKUP proven=false")
 		w.only(a.mac)
 		w.neverTwo(since) // the MASTER that was over was never acted on

@@ -119,6 +119,25 @@ func (w *world) part(apart bool) {
 	}
 }
 
+// lateBackup has keepalived of b be MASTER for a while, and whoever reads its FIFO learn of it only
+// when that is over.
+func (w *world) lateBackup() {
+	w.t.Helper()
+	signal := func(s syscall.Signal) {
+		w.t.Helper()
+		if err := w.b.driver.Process.Signal(s); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	rises, falls := w.b.logs("Entering MASTER STATE"), w.b.logs("Entering BACKUP STATE")
+	w.part(true)
+	w.b.awaitLog(rises, "Entering MASTER STATE")
+	w.part(false)
+	w.b.awaitLog(falls, "Entering BACKUP STATE")
+	signal(syscall.SIGCONT)
+}
+
 // deaf keeps a host from hearing the other one, which hears it: its packets come from where
 // they must not come from.
 func (h *host) deaf(on bool) {
@@ -262,6 +281,18 @@ func (h *host) await(after int, part string) int {
 	}
 	h.w.t.Fatalf("the driver of %s has not said %q", h.name, part)
 	return 0
+}
+
+// saying is how many lines of the driver after the first ones say something.
+func (h *host) saying(after int, part string) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, line := range h.lines[after:] {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
 }
 
 // logs is how often keepalived has logged something.

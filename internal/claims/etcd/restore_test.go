@@ -2,10 +2,8 @@ package etcd
 
 import (
 	"context"
-	"io"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/tasuki-io/tasuki/internal/capture"
 	"github.com/tasuki-io/tasuki/internal/claims"
-	"github.com/tasuki-io/tasuki/internal/claims/etcd/etcdtest"
 )
 
 // pool is one of two nodes, and of the addresses of two keys.
@@ -69,8 +66,11 @@ func TestAnOlderSnapshotInPlaceOfTheClusterIsToldAnew(t *testing.T) {
 	for how, c := range map[string]struct {
 		save, restore func(t *testing.T, c *cluster, dir string)
 	}{
-		"a snapshot restored by etcdutl": {snapshot, restore},
-		"copies of the members' data":    {copyAway, copyBack},
+		"a snapshot restored by etcdutl": {
+			func(t *testing.T, c *cluster, dir string) { c.Snapshot(t, filepath.Join(dir, "snapshot.db")) },
+			func(t *testing.T, c *cluster, dir string) { c.Restore(t, filepath.Join(dir, "snapshot.db")) },
+		},
+		"copies of the members' data": {copyAway, copyBack},
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -131,30 +131,6 @@ func TestAnOlderSnapshotInPlaceOfTheClusterIsToldAnew(t *testing.T) {
 				t.Errorf("and the next changes are %+v", next)
 			}
 		})
-	}
-}
-
-func snapshot(t *testing.T, c *cluster, dir string) {
-	from, err := c.Admin.Snapshot(t.Context())
-	must(t, err)
-	defer from.Close()
-	to, err := os.Create(filepath.Join(dir, "snapshot.db"))
-	must(t, err)
-	defer to.Close()
-	_, err = io.Copy(to, from)
-	must(t, err)
-}
-
-func restore(t *testing.T, c *cluster, dir string) {
-	etcdutl, err := etcdtest.Tool("etcdutl")
-	must(t, err)
-	for _, m := range c.Members {
-		must(t, os.RemoveAll(m.Dir))
-		out, err := exec.Command(etcdutl, "snapshot", "restore", filepath.Join(dir, "snapshot.db"), "--data-dir="+m.Dir,
-			"--name="+m.Name, "--initial-cluster="+c.Initial, "--initial-advertise-peer-urls="+m.Peer).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
 	}
 }
 

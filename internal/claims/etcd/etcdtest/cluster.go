@@ -5,6 +5,7 @@ package etcdtest
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -221,6 +222,43 @@ func (c *Cluster) Isolate(cut *Member) {
 func (c *Cluster) Join() {
 	for _, m := range c.Members {
 		m.peers.Set(false, func(string) bool { return false })
+	}
+}
+
+// Snapshot saves what the cluster has in a file. It is one member who answers, so all of them have to
+// know what any of them has acknowledged.
+func (c *Cluster) Snapshot(t testing.TB, path string) {
+	t.Helper()
+	now, err := c.Admin.Get(t.Context(), "/")
+	must(t, err)
+	for _, m := range c.Members {
+		Eventually(t, m.Name+" being up to date", func() bool {
+			s, err := c.Admin.Status(t.Context(), m.Client)
+			return err == nil && s.Header.Revision >= now.Header.Revision
+		})
+	}
+	from, err := c.Admin.Snapshot(t.Context())
+	must(t, err)
+	defer from.Close()
+	to, err := os.Create(path)
+	must(t, err)
+	defer to.Close()
+	_, err = io.Copy(to, from)
+	must(t, err)
+}
+
+// Restore gives every member, all of which are killed, the data of a snapshot, as etcdutl does it.
+func (c *Cluster) Restore(t testing.TB, path string) {
+	t.Helper()
+	etcdutl, err := Tool("etcdutl")
+	must(t, err)
+	for _, m := range c.Members {
+		must(t, os.RemoveAll(m.Dir))
+		out, err := exec.Command(etcdutl, "snapshot", "restore", path, "--data-dir="+m.Dir,
+			"--name="+m.Name, "--initial-cluster="+c.Initial, "--initial-advertise-peer-urls="+m.Peer).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
 }
 
