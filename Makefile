@@ -5,7 +5,7 @@ TOOLS := $(GO) tool -modfile=tools/go.mod
 HELM  := $(GO) tool -modfile=tools/helm/go.mod helm
 
 .DEFAULT_GOAL := build
-.PHONY: build simulator demo demo-capture test test-page test-short mutate bench bench-scale bench-seize chaos-capture lint generate verify alerts clean
+.PHONY: build simulator demo demo-capture test test-page test-short mutate bench bench-scale bench-agent bench-seize chaos-capture lint generate verify alerts clean
 
 build: ## the commands, into bin/
 	$(GO) build -o bin/ ./cmd/...
@@ -26,8 +26,9 @@ KILLS   := UnderRandomKills|OftenFails|ABudgetHolds|PreflightSays|ReadyOnce|R18K
 LEADERS := R18KilledDuring|R19|R20|R27|LeaderIs
 E2E     := $(GO) test -count=1 -timeout 40m ./test/e2e
 
-test: ## everything: unit tests with the race detector, the long simulations, then the lab
+test: ## everything: unit tests with the race detector, each benchmark once, the long simulations, then the lab
 	$(GO) test -race -short -count=1 ./...
+	$(GO) test -short -run '^$$' -bench . -benchtime 1x ./internal/...
 	$(GO) test -count=1 -timeout 30m -run 'TestSimulation$$' -v ./internal/rotator
 	$(GO) test -count=1 -timeout 30m -run 'TestSimulation$$' -v ./internal/agent
 	$(GO) test -count=1 -timeout 15m ./internal/claims/etcd
@@ -52,8 +53,11 @@ mutate: ## takes every guard out once, expects its test to fail, writes docs/mut
 bench: ## benchmarks, for benchstat
 	$(GO) test -short -run '^$$' -bench . -benchmem ./internal/...
 
-bench-scale: ## what the controller takes in large clusters; half an hour
-	$(GO) test ./test/scale -run '^$$' -bench . -benchtime 1x -timeout 60m
+bench-scale: ## what the controller takes in large clusters; docs/performance.md; half an hour
+	$(GO) test ./test/scale -run '^$$' -bench . -benchtime 1x -timeout 90m $(SCALE_FLAGS)
+
+bench-agent: ## what the agent takes with ten thousand addresses; docs/performance.md; ten minutes
+	$(GO) test ./test/chaos -run '^$$' -bench Idle -benchtime 1x -timeout 30m
 
 # What chaos-capture takes: how long, which faults, and more of chaos.md's flags.
 CHAOS_FOR  ?= 10m

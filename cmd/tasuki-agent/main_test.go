@@ -169,9 +169,13 @@ func (p *process) ends(code int, words ...string) {
 	p.says(words...)
 }
 
+// says waits a moment for words in the log: what else shows them may be there a little earlier.
 func (p *process) says(words ...string) {
 	p.host.t.Helper()
 	for _, w := range words {
+		for end := time.Now().Add(10 * time.Second); !strings.Contains(p.log.String(), w) && time.Now().Before(end); {
+			time.Sleep(20 * time.Millisecond)
+		}
 		if !strings.Contains(p.log.String(), w) {
 			p.host.t.Errorf("nothing is said of %q in\n%s", w, p.log)
 		}

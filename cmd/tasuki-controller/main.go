@@ -75,8 +75,8 @@ func run(args []string, stdout io.Writer) error {
 		return fmt.Errorf("find the cluster: give --kubeconfig, or run in a pod: %w", err)
 	}
 	// Priority and fairness on the API server is the limit that matters; this one only has
-	// to let many pools whose windows open at once start together.
-	cfg.QPS, cfg.Burst = 200, 300
+	// to let many pools whose windows open at once start together: a dozen requests each.
+	cfg.QPS, cfg.Burst = 200, 1200
 	return rotator.Run(ctrl.SetupSignalHandler(), cfg, o)
 }
 

@@ -155,7 +155,7 @@ func (s *sim) settled() {
 		}
 		now, _ := n.loop.snapshot()
 		d := capture.Decide(now, n.now())
-		d.Held = slices.DeleteFunc(d.Held, func(h capture.Held) bool { return n.elsewhere(h.Action) })
+		d.Held = slices.DeleteFunc(d.Held, func(h capture.Held) bool { return n.elsewhere(*h.Action) })
 		if !d.Plan.Empty() || len(d.Held) > 0 {
 			s.breaks("I10: %s still has to do %+v", n.name, d)
 		}

@@ -62,7 +62,7 @@ func simDecision(d capture.Decision) []string {
 		}
 	}
 	for _, h := range d.Held {
-		add(fmt.Sprint("held ", h.Wait, h.Block.Rule, h.Until), h.Action)
+		add(fmt.Sprint("held ", h.Wait, h.Block.Rule, h.Until), *h.Action)
 	}
 	slices.Sort(out)
 	return out

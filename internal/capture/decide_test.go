@@ -241,3 +241,29 @@ func TestNothingIsReleasedFromAnUnknownEpoch(t *testing.T) {
 		t.Errorf("%+v", plan)
 	}
 }
+
+// What a decision said of an action stays so while the journal moves on.
+func TestADecisionIsNotChangedByWhatComesAfterIt(t *testing.T) {
+	n, k, nic := known()
+	waits := Action{Token: Token{Assign, k, 1, "a"}, Target: nic, State: Approved, NotBefore: n.now.Add(time.Minute)}
+	other := waits
+	other.Repair = 1
+	n.view.Learn(k, Claim{1, "a"}, n.now)
+	n.view.Record(waits)
+	n.view.Record(other)
+	d := n.decide()
+	before := make([]Action, len(d.Held))
+	for i, h := range d.Held {
+		before[i] = *h.Action
+	}
+	waits.State = Succeeded
+	n.view.Record(waits)
+	if len(before) < 2 {
+		t.Fatalf("held %+v", before)
+	}
+	for i, h := range d.Held {
+		if *h.Action != before[i] {
+			t.Errorf("%+v is now %+v", before[i], *h.Action)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (d *deciding) begin(t *attempt, closed Block) {
 		d.calls[t.action.Key] = true
 		return
 	}
-	d.held = append(d.held, Held{Action: *t.action, Wait: t.wait, Block: block, Until: until})
+	d.held = append(d.held, Held{Action: t.action, Wait: t.wait, Block: block, Until: until})
 	if until.After(d.now) {
 		d.until(until)
 	}

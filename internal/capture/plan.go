@@ -75,7 +75,7 @@ type Mark struct {
 
 // Held is a live action that does not begin.
 type Held struct {
-	Action Action
+	Action *Action   // as it was decided on, and not to be changed
 	Wait   Wait      // what it waits for in the order of things
 	Block  Block     // what of the policy blocks it
 	Until  time.Time // when that ends; zero when no time ends it

@@ -157,7 +157,8 @@ func (v *View) Record(a Action) { v.change(a.Key, func(e *entry) { e.record(a) }
 
 func (e *entry) record(a Action) {
 	acquires, holder, own := a.Verb.Acquires(), Unknown, a.trace()
-	e.open = slices.DeleteFunc(e.open, func(o Action) bool { return o.Verb == a.Verb && o.trace() == own })
+	// Decisions point into the list that was.
+	e.open = slices.DeleteFunc(slices.Clone(e.open), func(o Action) bool { return o.Verb == a.Verb && o.trace() == own })
 	if a.State.Open() {
 		e.open = append(e.open, a)
 	}

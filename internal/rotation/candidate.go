@@ -3,7 +3,7 @@ package rotation
 import (
 	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,19 +42,19 @@ func (c Census) String() string {
 	if len(parts) == 0 {
 		return "no NodeClaim"
 	}
-	sort.Strings(parts)
+	slices.Sort(parts)
 	return strings.Join(parts, " ")
 }
 
 // survey is one look over all claims of the pool.
 type survey struct {
 	census   Census
-	first    *NodeClaim // of those that may go now, the one with the earliest deadline
-	deadline time.Time  // of first
-	next     time.Time  // when a standing changes by itself, zero if none does
-	asked    time.Time  // the same of the claims that are asked for now
-	retries  int        // the highest retry-count
-	pastDue  []string   // claims past their threshold, whatever else holds them
+	first    *NodeClaim   // of those that may go now, the one with the earliest deadline
+	deadline time.Time    // of first
+	next     time.Time    // when a standing changes by itself, zero if none does
+	asked    time.Time    // the same of the claims that are asked for now
+	retries  int          // the highest retry-count
+	pastDue  []*NodeClaim // claims past their threshold, whatever else holds them
 	warn     []Warning
 }
 
@@ -79,13 +79,13 @@ func (s *Snapshot) survey(p *Policy, now time.Time) survey {
 			v.warn = append(v.warn, Warning{Code: "AnnotationInvalid", Message: fmt.Sprintf("NodeClaim %s: %v", c.Name, err)})
 		}
 		if due, ok := p.due(c); ok && now.After(due) {
-			v.pastDue = append(v.pastDue, c.Name)
+			v.pastDue = append(v.pastDue, c)
 		}
 		if standing == Eligible && (open || asked) && (v.first == nil || before(c, v.first)) {
 			v.first, v.deadline = c, c.Created.Add(*c.ExpireAfter)
 		}
 	}
-	sort.Strings(v.pastDue)
+	slices.SortFunc(v.pastDue, func(a, b *NodeClaim) int { return strings.Compare(a.Name, b.Name) })
 	return v
 }
 

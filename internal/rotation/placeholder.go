@@ -50,7 +50,7 @@ type PlaceholderSpec struct {
 // away by its cordon; the hostname preference only steers away from nodes that are due
 // themselves, and is never required, because Karpenter refuses to provision for a pod
 // that requires a hostname.
-func (s *Snapshot) placeholder(p *Policy, c *NodeClaim, pastDue []string) PlaceholderSpec {
+func (s *Snapshot) placeholder(p *Policy, c *NodeClaim, pastDue []*NodeClaim) PlaceholderSpec {
 	node := s.Nodes[c.NodeName]
 	spec := PlaceholderSpec{
 		Name:     PlaceholderName(c.Name),
@@ -79,7 +79,7 @@ func (s *Snapshot) placeholder(p *Policy, c *NodeClaim, pastDue []string) Placeh
 	spec.Preferred, dropped = replicate(p.Preferred, node, c, s.NodePool)
 	spec.Dropped = append(spec.Dropped, dropped...)
 
-	spec.Avoided = s.hostnames(c.Name, pastDue)
+	spec.Avoided = s.hostnames(c, pastDue)
 	if len(spec.Avoided) > 0 {
 		spec.Preferred = append(spec.Preferred, corev1.NodeSelectorRequirement{
 			Key: labelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: spec.Avoided,
@@ -90,15 +90,13 @@ func (s *Snapshot) placeholder(p *Policy, c *NodeClaim, pastDue []string) Placeh
 
 // hostnames lists the hostname labels of the candidate's node and of the nodes that are
 // past their own threshold.
-func (s *Snapshot) hostnames(candidate string, pastDue []string) []string {
+func (s *Snapshot) hostnames(candidate *NodeClaim, pastDue []*NodeClaim) []string {
 	var hosts []string
 	seen := map[string]bool{"": true}
-	for _, name := range append([]string{candidate}, pastDue...) {
-		if c := s.claim(name); c != nil {
-			if h := s.Nodes[c.NodeName].Labels[labelHostname]; !seen[h] {
-				seen[h] = true
-				hosts = append(hosts, h)
-			}
+	for _, c := range append([]*NodeClaim{candidate}, pastDue...) {
+		if h := s.Nodes[c.NodeName].Labels[labelHostname]; !seen[h] {
+			seen[h] = true
+			hosts = append(hosts, h)
 		}
 	}
 	return hosts

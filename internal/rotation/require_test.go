@@ -111,7 +111,7 @@ func TestPlaceholder(t *testing.T) {
 	w.Pods["node-a"] = []*corev1.Pod{runningPod("web", "cpu", "1")}
 	p := &Policy{Required: []string{zoneKey, "team"}, Preferred: []string{"rack", "team"}}
 
-	got := w.placeholder(p, w.claim("a"), []string{"a", "c", "d", "gone"})
+	got := w.placeholder(p, w.claim("a"), []*NodeClaim{w.claim("a"), w.claim("c"), w.claim("d")})
 	want := PlaceholderSpec{
 		Name: "noderotation-surge-a", NodePool: "blue", SurgeFor: "a", For: w.claim("a").Object,
 		Requests:    list("cpu", "1"),

@@ -140,7 +140,10 @@ func (c *NodeClaim) retries() int {
 // checkRetries is the error of a retry-count that cannot be read.
 func (c *NodeClaim) checkRetries() error {
 	v := c.Annotations[AnnotationRetryCount]
-	if n, err := strconv.Atoi(v); v != "" && (err != nil || n < 0) {
+	if v == "" {
+		return nil
+	}
+	if n, err := strconv.Atoi(v); err != nil || n < 0 {
 		return fmt.Errorf("annotation %s is %q, which is not a count: correct it or remove it", AnnotationRetryCount, v)
 	}
 	return nil

@@ -105,7 +105,7 @@ func (s *Snapshot) reapable(c *NodeClaim, now time.Time) (claim *NodeClaim, why 
 	if surge == nil {
 		var fits []*NodeClaim
 		for i := range s.NodeClaims {
-			if o := &s.NodeClaims[i]; o.Name != c.Name && s.nodeOf(o) == "" && o.bornWithin(start) && o.Deleting.IsZero() {
+			if o := &s.NodeClaims[i]; o.Name != c.Name && o.bornWithin(start) && o.Deleting.IsZero() && s.nodeOf(o) == "" {
 				fits = append(fits, o)
 			}
 		}

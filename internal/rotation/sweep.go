@@ -1,8 +1,8 @@
 package rotation
 
 import (
-	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -42,9 +42,12 @@ func (s *Snapshot) strays(now time.Time) []Step {
 			left.Placeholders = append(left.Placeholders, p)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
-		left.Nodes = append(left.Nodes, s.Nodes[name])
+	for _, n := range s.Nodes {
+		if marked(n) {
+			left.Nodes = append(left.Nodes, n)
+		}
 	}
+	slices.SortFunc(left.Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	return Sweep(AnchorsOf(left.NodePools), left, now)
 }
 

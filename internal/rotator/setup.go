@@ -13,7 +13,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -37,7 +35,6 @@ import (
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/tasuki-io/tasuki/api/v1alpha1"
-	"github.com/tasuki-io/tasuki/internal/rotation"
 )
 
 // Options are what the command line sets.
@@ -114,7 +111,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		r.leads = lock.holds
 	}
 	swept := make(chan struct{})
-	r.swept, r.Client, r.Live = swept, mgr.GetClient(), patient{mgr.GetAPIReader()}
+	r.swept, r.Client, r.Live = swept, indexed{mgr.GetClient()}, patient{mgr.GetAPIReader()}
 	r.announce = newAnnouncer(eventWriter{mgr.GetClient(), host}, newMetrics(ctrlmetrics.Registry))
 	if err := r.watch(mgr); err != nil {
 		return fmt.Errorf("set up the watches: %w", err)
@@ -151,46 +148,6 @@ func leaderLock(config *rest.Config, namespace string) (*lead, error) {
 
 // renewDeadline is how long a leader tries to renew before it gives up, as is usual.
 const renewDeadline = 10 * time.Second
-
-// watchEarly has the cache watch what the reconcilers read from its start on. Else a standby
-// would fill its caches only once it leads, and be called ready with none.
-func watchEarly(ctx context.Context, c cache.Cache) error {
-	for _, kind := range []client.Object{&karpv1.NodePool{}, &karpv1.NodeClaim{}, &corev1.Node{}, &corev1.Pod{}, &v1alpha1.RotationPolicy{}} {
-		if _, err := c.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// cacheOptions keep of every object only what a snapshot reads, and of the pods only the
-// placeholders: the pods of a node are read from the API server when a decision needs them.
-func cacheOptions(namespace string) cache.Options {
-	placeholders := labels.SelectorFromSet(labels.Set{rotation.LabelPlaceholder: "true"})
-	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:  {Namespaces: map[string]cache.Config{namespace: {LabelSelector: placeholders}}},
-			&corev1.Node{}: {Transform: slimNode},
-		},
-	}
-}
-
-func slimNode(o any) (any, error) {
-	n, ok := o.(*corev1.Node)
-	if !ok {
-		return o, nil
-	}
-	slim := &corev1.Node{ObjectMeta: n.ObjectMeta}
-	slim.ManagedFields = nil
-	slim.Spec.Taints, slim.Spec.Unschedulable = n.Spec.Taints, n.Spec.Unschedulable
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			slim.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
-		}
-	}
-	return slim, nil
-}
 
 // watch wakes a pool when something that its snapshot holds has changed.
 func (r *Rotator) watch(mgr ctrl.Manager) error {

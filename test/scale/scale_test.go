@@ -21,34 +21,108 @@ import (
 	"github.com/tasuki-io/tasuki/lab/trial"
 )
 
-// footprint is how much memory the controller may hold in a cluster of a size, in MB.
-var footprint = []struct {
+// sizes are the clusters that are measured, and how much memory the controller may hold there,
+// in MB; zero is not limited.
+var sizes = []struct {
 	size
 	most float64
 }{
 	{size{pools: 5, nodes: 200, pods: 20_000}, 60},
 	{size{pools: 10, nodes: 500, pods: 50_000}, 110},
+	{size{pools: 100, nodes: 200, pods: 2_000}, 0}, // windows that open in the same second
 }
 
 // settle is long enough for a garbage collection that nothing forces, which the runtime
 // makes every two minutes.
 const settle = 150 * time.Second
 
-// BenchmarkFootprint measures what the controller holds at rest, at its highest, and with a
-// rotation under way in every pool, and fails when that is too much or when an idle pool
-// was written to.
-func BenchmarkFootprint(b *testing.B) {
+// BenchmarkController measures the controller while it starts, at rest, and with a rotation in
+// every pool, and fails when it holds too much, has written to an idle pool, or has not rotated
+// every pool.
+func BenchmarkController(b *testing.B) {
 	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
-	for _, f := range footprint {
-		b.Run(f.String(), func(b *testing.B) {
+	for _, s := range sizes {
+		b.Run(s.String(), func(b *testing.B) {
 			for range b.N {
-				measure(b, f.size, f.most)
+				r := measure(b, s.size, s.most)
+				r.report(b)
+				results = append(results, r)
 			}
 		})
 	}
 }
 
-func measure(b *testing.B, s size, most float64) {
+func measure(b *testing.B, s size, most float64) result {
+	ctx := b.Context()
+	l, c := cluster(b, s)
+	dir := b.TempDir()
+	binary, err := trial.Build(ctx, filepath.Join("..", ".."), dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := result{Pools: s.pools, Nodes: s.nodes, Pods: s.pods, PodBytes: podSize(b, c), LimitMB: most}
+	metrics, err := freeAddress()
+	if err != nil {
+		b.Fatal(err)
+	}
+	begun := time.Now()
+	controller, err := trial.StartController(ctx, l, binary, dir, "", "--metrics-bind-address", metrics)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(controller.Stop)
+	r.ReadyS = time.Since(begun).Seconds()
+	r.StartPeakMB = look(b, controller).peak
+
+	rp := policy()
+	window(rp, time.Now().Add(12*time.Hour))
+	if err := c.Create(ctx, rp); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(settle)
+	rest := look(b, controller)
+	r.RestMB, r.RestCPUS = rest.resident, rest.cpu.Seconds()
+	for _, w := range trial.OfRotation(writes(b, l)) {
+		b.Errorf("written at rest: %s", w)
+	}
+	before := scrape(b, metrics)
+
+	patch := client.MergeFrom(rp.DeepCopy())
+	opens := time.Now().Add(time.Minute).Truncate(time.Minute).Add(time.Minute)
+	window(rp, opens)
+	if err := c.Patch(ctx, rp, patch); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(time.Until(opens))
+	if err := karpenter(ctx, c, s); err != nil {
+		b.Fatalf("%v\n%s", err, controller.Tail())
+	}
+	busy, after := look(b, controller), scrape(b, metrics)
+	r.BusyMB, r.PeakMB, r.BusyCPUS = busy.resident, busy.peak, (busy.cpu - rest.cpu).Seconds()
+	requests := after.since(before).requests()
+	r.Reads, r.Writes, r.Refused = requests.reads, requests.writes, requests.refused
+	r.ReconcileP50MS, r.ReconcileP99MS = after.since(before).reconcile(0.5), after.since(before).reconcile(0.99)
+	all, err := lab.AuditWrites(l.Audit(), "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Opened, r.Running, r.Gone = reactions(trial.OfRotation(all), opens)
+	for what, n := range map[string]int{"the window opened": r.Opened.N, "its placeholder ran": r.Running.N, "its NodeClaim was gone": r.Gone.N} {
+		if n != s.pools {
+			b.Errorf("%d of %d pools were written to after %s", n, s.pools, what)
+		}
+	}
+	if requests.refused > 0 {
+		b.Errorf("priority and fairness has refused %d requests", requests.refused)
+	}
+	if most > 0 && (busy.resident > most || rest.resident > most) {
+		b.Errorf("resident: %.0f MB at rest, %.0f MB rotating, want at most %.0f MB", rest.resident, busy.resident, most)
+	}
+	return r
+}
+
+// cluster is a lab that holds a cluster, with nothing in it that moves.
+func cluster(b *testing.B, s size) (*lab.Lab, client.Client) {
 	ctx := b.Context()
 	l, err := lab.Up(ctx, lab.Options{Name: fmt.Sprintf("scale-%d", os.Getpid())})
 	if err != nil {
@@ -82,49 +156,7 @@ func measure(b *testing.B, s size, most float64) {
 	if err := fill(ctx, c, s); err != nil {
 		b.Fatal(err)
 	}
-	b.Logf("%s: one pod is %d bytes", s, podSize(b, c))
-
-	dir := b.TempDir()
-	binary, err := trial.Build(ctx, filepath.Join("..", ".."), dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	begun := time.Now()
-	controller, err := trial.StartController(ctx, l, binary, dir, "")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(controller.Stop)
-	b.ReportMetric(time.Since(begun).Seconds(), "s-to-ready")
-
-	rp := policy()
-	closed(rp)
-	if err := c.Create(ctx, rp); err != nil {
-		b.Fatal(err)
-	}
-	time.Sleep(settle)
-	rest := look(b, controller)
-	b.ReportMetric(rest.resident, "MB-at-rest")
-	for _, w := range writes(b, l) {
-		b.Errorf("written at rest: %s", w)
-	}
-
-	patch := client.MergeFrom(rp.DeepCopy())
-	open(rp)
-	if err := c.Patch(ctx, rp, patch); err != nil {
-		b.Fatal(err)
-	}
-	time.Sleep(settle)
-	busy := look(b, controller)
-	b.ReportMetric(busy.resident, "MB-rotating")
-	b.ReportMetric(busy.peak, "MB-peak")
-	b.ReportMetric(busy.cpu.Seconds(), "cpu-s")
-	if n := len(writes(b, l)); n < 4*s.pools {
-		b.Errorf("%d writes: a rotation was to begin in each of %d pools, with four writes", n, s.pools)
-	}
-	if busy.resident > most || rest.resident > most {
-		b.Errorf("resident: %.0f MB at rest, %.0f MB rotating, want at most %.0f MB", rest.resident, busy.resident, most)
-	}
+	return l, c
 }
 
 func look(b *testing.B, c *trial.Controller) usage {
@@ -145,7 +177,7 @@ func writes(b *testing.B, l *lab.Lab) []lab.AuditEvent {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return trial.OfRotation(all)
+	return all
 }
 
 // podSize is what one pod takes as JSON.
@@ -180,14 +212,10 @@ func policy() *v1alpha1.RotationPolicy {
 
 var everyDay = []v1alpha1.Weekday{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
 
-func open(rp *v1alpha1.RotationPolicy) {
-	rp.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Timezone: "UTC", Days: everyDay, Start: "00:00", End: "24:00"}}
-}
-
-// closed is open in twelve hours.
-func closed(rp *v1alpha1.RotationPolicy) {
-	in := time.Now().UTC().Add(12 * time.Hour)
+// window is one that opens at this minute, for an hour.
+func window(rp *v1alpha1.RotationPolicy, opens time.Time) {
+	opens = opens.UTC()
 	rp.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{
-		Timezone: "UTC", Days: everyDay, Start: in.Format("15:04"), End: in.Add(time.Hour).Format("15:04"),
+		Timezone: "UTC", Days: everyDay, Start: opens.Format("15:04"), End: opens.Add(time.Hour).Format("15:04"),
 	}}
 }
