@@ -82,8 +82,8 @@ func cacheOf(tb testing.TB, objects ...client.Object) client.Reader {
 			}
 		}
 		return toolscache.NewSharedIndexInformer(still{&toolscache.ListWatch{
-			ListFunc:  func(metav1.ListOptions) (apiruntime.Object, error) { return l, nil },
-			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+			ListWithContextFunc:  func(context.Context, metav1.ListOptions) (apiruntime.Object, error) { return l, nil },
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 		}}, kind, resync, by)
 	}
 	c, err := ctrlcache.New(&rest.Config{Host: "http://127.0.0.1:1"}, o)
