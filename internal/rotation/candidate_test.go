@@ -253,6 +253,9 @@ func TestFocusIsEmptyUnlessPodsMatter(t *testing.T) {
 	}
 	check("before the window")
 	w.now = w.now.Add(time.Minute)
+	w.NodePool.Annotations = map[string]string{AnnotationFreeze: stamp(w.now.Add(time.Hour))}
+	check("frozen in the window")
+	w.NodePool.Annotations = nil
 	check("in the window", "node-a")
 	if _, err := w.act(w.decide().Plan, -1); err != nil {
 		t.Fatal(err)

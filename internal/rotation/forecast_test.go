@@ -361,6 +361,11 @@ func TestAForecastStartsNoSoonerThanTheController(t *testing.T) {
 		{"after the backoff", func(w *world) {
 			w.claim("blue-a").Annotations = map[string]string{AnnotationState: StateFailed, AnnotationFailedAt: stamp(w.now.Add(-10 * time.Minute)), AnnotationRetryCount: "1"}
 		}, 20 * time.Minute},
+		{"when it becomes due", func(w *world) {
+			c := w.claim("blue-a")
+			due, _ := w.Governance.Policy.due(c)
+			c.Created = c.Created.Add(w.now.Sub(due) + 2*time.Hour)
+		}, 2*time.Hour + 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := oldNode(t)
