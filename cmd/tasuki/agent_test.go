@@ -23,6 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	time.Local = time.UTC // as tables are in local time
 	code := executortest.Main(m)
 	os.RemoveAll(agentDir)
 	os.Exit(code)

@@ -28,9 +28,6 @@ import (
 //	races RESOURCE KEY=VALUE        somebody annotates the object right before it is patched
 //	annotated RESOURCE NAME REGEXP  expects that its annotations match; with !, that they do not
 func TestInquiries(t *testing.T) {
-	was := time.Local
-	time.Local = time.UTC // as tables are in local time
-	t.Cleanup(func() { time.Local = was })
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/inquiry",
 		Setup: func(e *testscript.Env) error {

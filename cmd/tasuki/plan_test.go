@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -14,11 +13,9 @@ import (
 //
 //	exits CODE ARGUMENTS    runs tasuki, and expects an exit code
 func TestPlan(t *testing.T) {
-	was := time.Local
-	time.Local = time.UTC // as tables are in local time
 	with := builtIn
 	builtIn = func() (page.Simulator, error) { return page.Simulator{}, nil }
-	t.Cleanup(func() { time.Local, builtIn = was, with })
+	t.Cleanup(func() { builtIn = with })
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/plan",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
