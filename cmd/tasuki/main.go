@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tasuki-io/tasuki/internal/build"
@@ -28,6 +29,9 @@ const (
 )
 
 func main() {
+	// What matters of the libraries' own lines is in their errors.
+	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -40,7 +44,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	running := false
 	root := newRoot()
 	root.PersistentPreRun = func(*cobra.Command, []string) { running = true }
-	log.SetLogger(logr.Discard()) // what matters of the libraries' own lines is in their errors
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -8,10 +8,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/tasuki-io/tasuki/internal/rotation"
@@ -87,8 +84,6 @@ const (
 
 // follow shows the pools until ctx ends.
 func (q *inquiry) follow(ctx context.Context, out io.Writer, of *rotator.Inquiry, pools []string) error {
-	ctrl.SetLogger(logr.Discard()) // what the watches have to say is shown
-	klog.SetLogger(logr.Discard())
 	config, err := q.config()
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,9 +35,14 @@ func apiServer(hooks interceptor.Funcs, objects ...client.Object) client.WithWat
 }
 
 // spoken records the Events of a test.
-type spoken struct{ events []string }
+type spoken struct {
+	mu     sync.Mutex
+	events []string
+}
 
 func (s *spoken) record(_ context.Context, on *metav1.PartialObjectMetadata, kind, reason, _, note string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.events = append(s.events, fmt.Sprintf("%s %s %s: %s", kind, reason, on.Name, note))
 }
 
