@@ -29,7 +29,7 @@ func BenchmarkIdle(b *testing.B) {
 }
 
 func idle(b *testing.B) {
-	w := newSite(b, shape{hosts: []string{"a"}, pools: 40, each: 250}, *ttl, buildAgent(b))
+	w := newSite(b, shape{hosts: []string{"a"}, pools: 40, each: 250}, 10*time.Second, buildAgent(b))
 	a := w.agents[0]
 	w.settle(a)
 	before := len(w.ec2.Calls())
