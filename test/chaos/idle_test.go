@@ -94,7 +94,7 @@ func (w *site) settle(a *agent) {
 	for _, m := range w.cluster.Members {
 		endpoints = append(endpoints, m.Client)
 	}
-	store, err := etcd.Open(etcd.Options{Endpoints: endpoints, Timeout: 10 * time.Second, Agent: "settle"})
+	store, err := etcd.Open(etcd.Options{Endpoints: endpoints, Timeout: 5 * time.Minute, Agent: "settle"})
 	must(t, err)
 	defer store.Close()
 	_, err = store.Bump(ctx, plan.Bumps)
