@@ -74,7 +74,8 @@ func parseConfig(path string, files []configFile) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &l.config, nil
+	config := l.config // alone: what it was read from is many times as large
+	return &config, nil
 }
 
 func loadConfig(path string, files []configFile) (*configLoad, error) {

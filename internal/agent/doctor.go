@@ -72,7 +72,7 @@ func (a *Agent) doctor() []Ailment {
 			add(AilmentDead, node, a.node, time.Time{}, "each address goes to the next member that may hold it: start the agent of "+node+" to have it back", "its lease is gone")
 		}
 	}
-	for _, k := range a.served() {
+	for k := range a.served() {
 		if a.view.Current(k).Epoch == 0 {
 			add(AilmentEpoch, k.Address.String(), a.node, time.Time{}, "raises the epoch above all that this node has seen, once a pass succeeds", "the epoch of %s is not known: nothing passes the gate", k)
 		}

@@ -87,7 +87,7 @@ func (a *Agent) placed(t capture.Target, now time.Time) (list []netip.Addr) {
 	if t.Provider == capture.Linux || now.Before(a.looks[t].located.Add(lookRarely)) {
 		return nil
 	}
-	for _, k := range a.served() {
+	for k := range a.served() {
 		line := a.view.Line(k)
 		if line.Claim.Holder == capture.Holder(a.node) && line.Acquired.Epoch == line.Claim.Epoch && line.Acquired.Target == t && len(list) < executor.MaxLocated {
 			list = append(list, k.Address)

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"iter"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tasuki-io/tasuki/internal/capture"
@@ -81,7 +83,7 @@ func (l levels) Collect(to chan<- prometheus.Metric) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	open := map[capture.State]int{capture.Pending: 0, capture.Approved: 0, capture.Running: 0, capture.Failed: 0}
-	for _, k := range l.served() {
+	for k := range l.served() {
 		c, holds := l.view.Current(k), 0.0
 		if c.Epoch > 0 && c.Holder == capture.Holder(l.node) {
 			holds = 1
@@ -102,17 +104,21 @@ func (l levels) Collect(to chan<- prometheus.Metric) {
 }
 
 // served are the keys of this node: each address of its pools, in its domain.
-func (a *Agent) served() []capture.Key {
-	var keys []capture.Key
-	for i := range a.config.Pools {
-		p := &a.config.Pools[i]
-		for j := range p.Members {
-			if m := &p.Members[j]; m.Node == a.node {
+func (a *Agent) served() iter.Seq[capture.Key] {
+	return func(yield func(capture.Key) bool) {
+		for i := range a.config.Pools {
+			p := &a.config.Pools[i]
+			for j := range p.Members {
+				if p.Members[j].Node != a.node {
+					continue
+				}
+				k := capture.Key{Pool: p.Name, Domain: p.Members[j].Domain()}
 				for _, addr := range p.Addresses {
-					keys = append(keys, capture.Key{Pool: p.Name, Address: addr.Addr, Domain: m.Domain()})
+					if k.Address = addr.Addr; !yield(k) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return keys
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -73,6 +74,7 @@ func Serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return ConfigError{err}
 	}
+	debug.FreeOSMemory() // what the files were parsed into is many times as large as what is kept
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}

@@ -63,7 +63,7 @@ func TestWaitingTakesNothingPerPod(t *testing.T) {
 
 // BenchmarkDecide is one decision for a pool of 20 nodes, as there are 500 of in a cluster of
 // 10,000, and for one that has all 10,000: with nothing due; with a rotation that begins, all
-// nodes due and a hundred pods on the first; and for an attempt that is given up.
+// nodes due and ten pods on the first; and for an attempt that is given up.
 func BenchmarkDecide(b *testing.B) {
 	for _, nodes := range []int{20, 10_000} {
 		decide := func(name string, want Act, s Snapshot, now time.Time) {
@@ -78,9 +78,9 @@ func BenchmarkDecide(b *testing.B) {
 		}
 		rest := crowd(b, nodes, 0, 0)
 		decide("rest", "", rest.view(), rest.now)
-		begin := crowd(b, nodes, nodes, 100)
+		begin := crowd(b, nodes, nodes, 10)
 		decide("begin", ActClaimAnchor, begin.view(), begin.now)
-		fail := crowd(b, nodes, nodes, 100)
+		fail := crowd(b, nodes, nodes, 10)
 		fail.attempt()
 		decide("fail", ActMarkFailed, fail.view(), fail.now.Add(time.Hour))
 	}

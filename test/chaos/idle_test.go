@@ -29,7 +29,7 @@ func BenchmarkIdle(b *testing.B) {
 }
 
 func idle(b *testing.B) {
-	w := newSite(b, shape{hosts: []string{"a"}, pools: 40, each: 250}, *ttl, buildAgent(b))
+	w := newSite(b, shape{hosts: []string{"a"}, pools: 40, each: 250}, 10*time.Second, buildAgent(b))
 	a := w.agents[0]
 	w.settle(a)
 	before := len(w.ec2.Calls())
@@ -94,7 +94,7 @@ func (w *site) settle(a *agent) {
 	for _, m := range w.cluster.Members {
 		endpoints = append(endpoints, m.Client)
 	}
-	store, err := etcd.Open(etcd.Options{Endpoints: endpoints, Timeout: 10 * time.Second, Agent: "settle"})
+	store, err := etcd.Open(etcd.Options{Endpoints: endpoints, Timeout: 5 * time.Minute, Agent: "settle"})
 	must(t, err)
 	defer store.Close()
 	_, err = store.Bump(ctx, plan.Bumps)
