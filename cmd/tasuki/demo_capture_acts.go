@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -211,7 +212,9 @@ func (d *captureDemo) held(ctx context.Context, node string) error {
 func (d *captureDemo) settled(ctx context.Context) error {
 	return d.await(ctx, "nothing is pending any more", func() bool {
 		for _, a := range d.site.agents {
-			if list, err := a.client.Actions(ctx, nil); err != nil || len(list) > 0 {
+			list, err := a.client.Actions(ctx, nil)
+			s, err2 := a.client.Status(ctx)
+			if errors.Join(err, err2) != nil || len(list)+s.Outbox > 0 {
 				return false
 			}
 		}

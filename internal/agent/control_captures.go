@@ -208,6 +208,8 @@ type Status struct {
 	// Drained are the nodes that are drained at run time; the configuration may drain more.
 	Drained []string `json:"drained"`
 	Running int      `json:"running"`
+	// Outbox counts the releases that are intended and not known to be done.
+	Outbox int `json:"outbox"`
 	// Failed are the handles of the actions whose last attempt has failed: each is tried again.
 	Failed []string `json:"failed,omitempty"`
 	// Blind are the NICs that could not be looked at last.
@@ -224,7 +226,7 @@ func (a *Agent) status() Status {
 	defer a.mu.RUnlock()
 	s := Status{
 		Node: a.node, Nodes: []string{}, Digest: a.config.Digest, Files: a.config.Files, Refused: problems, Policy: attitude(&a.config.Policy),
-		Drained: slices.AppendSeq([]string{}, maps.Keys(a.drained)), Running: a.running, Wake: a.last.Wake.Round(0),
+		Drained: slices.AppendSeq([]string{}, maps.Keys(a.drained)), Running: a.running, Outbox: len(a.view.Markers()), Wake: a.last.Wake.Round(0),
 	}
 	for i := range a.config.Pools {
 		for j := range a.config.Pools[i].Members {
