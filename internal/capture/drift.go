@@ -86,7 +86,7 @@ func (d *deciding) watch(l *line, t Target) {
 	if d.s.Returned.After(from) {
 		from = d.s.Returned
 	}
-	if until := from.Add(ExecutorTime + visible); l.claim.Epoch > 1 && t.Provider != Linux && until.After(d.late[t]) && d.now.Before(until) {
+	if until := from.Add(ExecutorTime + visible); l.claim.Epoch > 1 && t.Provider != Linux && d.now.Before(until) && until.After(d.late[t]) {
 		d.late[t] = until
 	}
 }
