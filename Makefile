@@ -26,20 +26,21 @@ KILLS   := UnderRandomKills|OftenFails|ABudgetHolds|PreflightSays|ReadyOnce|R18K
 LEADERS := R18KilledDuring|R19|R20|R27|LeaderIs
 E2E     := $(GO) test -count=1 -timeout 40m ./test/e2e
 
+# The lab mostly waits, and the simulations only reckon: they run beside each other.
+SIMULATIONS := $(GO) test -count=1 -timeout 40m -v -run 'TestSimulation$$' ./internal/rotator ./internal/agent
+
 test: ## everything: unit tests with the race detector, each benchmark once, the long simulations, then the lab
 	$(GO) test -race -short -count=1 ./...
 	$(GO) test -short -run '^$$' -bench . -benchtime 1x ./internal/...
-	$(GO) test -count=1 -timeout 30m -run 'TestSimulation$$' -v ./internal/rotator
-	$(GO) test -count=1 -timeout 30m -run 'TestSimulation$$' -v ./internal/agent
 	$(GO) test -count=1 -timeout 15m ./internal/claims/etcd
 	$(GO) test -count=1 -timeout 15m ./internal/executor/linux ./test/lan
 	$(MAKE) test-page
 	$(GO) test -count=1 -timeout 30m ./charts
 	$(GO) test -count=1 -run 'TestDemoCaptureRepairs|TestAKilledCall|InEtcd' ./cmd/...
 	$(GO) test -count=1 -p 1 -timeout 15m ./lab/...
-	$(E2E) -run '$(KILLS)' & kills=$$!; $(E2E) -run '$(LEADERS)' & leaders=$$!; \
+	$(SIMULATIONS) & sims=$$!; $(E2E) -run '$(KILLS)' & kills=$$!; $(E2E) -run '$(LEADERS)' & leaders=$$!; \
 	$(E2E) -skip '$(KILLS)|$(LEADERS)'; rest=$$?; \
-	wait $$kills && wait $$leaders && exit $$rest
+	wait $$sims && wait $$kills && wait $$leaders && exit $$rest
 
 test-page: ## the pages of tasuki plan in a real Chromium, with axe-core
 	$(GO) test -count=1 -timeout 30m -v ./test/page
