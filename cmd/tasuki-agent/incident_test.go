@@ -108,10 +108,10 @@ func TestAKilledCallIsRepeatedAfterItsDeadline(t *testing.T) {
 	h.until("the assignment is at EC2", func() bool { return h.calls("AssignPrivateIpAddresses") == 1 })
 	p.kill()
 	h.up()
-	list, err := h.client.Actions(t.Context(), url.Values{"state": {"running"}, "address": {mobile.String()}})
-	if err != nil || len(list) != 1 || list[0].Wait != capture.WaitRunning {
-		t.Errorf("the attempt that nobody knows of: %+v (%v), want it running, and waited for", list, err)
-	}
+	h.until("the attempt that nobody knows of is running, and waited for", func() bool {
+		list, err := h.client.Actions(t.Context(), url.Values{"state": {"running"}, "address": {mobile.String()}})
+		return err == nil && len(list) == 1 && list[0].Wait == capture.WaitRunning
+	})
 	h.held()
 	if on := h.ec2.Holders(mobile); !slices.Equal(on, []string{"eni-a"}) {
 		t.Errorf("the address is on %v", on)
