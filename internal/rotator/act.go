@@ -109,8 +109,8 @@ func (r *Rotator) write(ctx context.Context, step rotation.Step) (string, error)
 func (r *Rotator) empty(ctx context.Context, nodes []string) error {
 	for _, node := range nodes {
 		var pods corev1.PodList
-		if err := r.Live.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
-			return fmt.Errorf("list pods on Node %s: %w", node, err)
+		if err := listingPods(node, r.Live, &pods)(ctx); err != nil {
+			return err
 		}
 		for i := range pods.Items {
 			if p := &pods.Items[i]; rotation.Occupies(p) {

@@ -21,7 +21,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 	live := apiServer(interceptor.Funcs{}, world...)
 	r := newRotator(live, live, &spoken{})
-	s, err := r.observe(b.Context(), live, "web", now, true)
+	s, err := r.observe(b.Context(), live, "web", now)
 	if err != nil {
 		b.Fatal(err)
 	}

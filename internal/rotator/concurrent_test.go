@@ -75,3 +75,36 @@ func TestASlowPoolDelaysNoOther(t *testing.T) {
 		}
 	})
 }
+
+// Each list of the API server may take 100 ms. Those of a pass take that together, and those of
+// another reader, as the simulation has, one after the other.
+func TestTheListsOfAPassWaitTogether(t *testing.T) {
+	const wait = 100 * time.Millisecond
+	for name, c := range map[string]struct {
+		from func(client.Client) client.Reader
+		want time.Duration
+	}{
+		"the API server": {func(c client.Client) client.Reader { return patient{c} }, wait},
+		"another":        {func(c client.Client) client.Reader { return c }, 5 * wait},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				live := apiServer(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+					time.Sleep(wait)
+					return c.List(ctx, list, opts...)
+				}}, web(), pool(nil), claim("a", time.Hour, nil), node("a", nil))
+				begun := time.Now()
+				s, err := newRotator(live, live, &spoken{}).observe(t.Context(), c.from(live), "web", now, "node-a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(begun); took != c.want {
+					t.Errorf("it took %s, want %s", took, c.want)
+				}
+				if pods, read := s.Pods["node-a"]; len(s.NodeClaims) != 1 || len(s.Nodes) != 1 || !read || pods == nil {
+					t.Errorf("the snapshot is of %d NodeClaims, %d Nodes and the pods %v", len(s.NodeClaims), len(s.Nodes), s.Pods)
+				}
+			})
+		})
+	}
+}

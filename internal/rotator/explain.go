@@ -57,7 +57,7 @@ func (q *Inquiry) PoolOf(ctx context.Context, claim string) (string, error) {
 // Observe is the snapshot of a pool that a pass of the controller would decide on now.
 func (q *Inquiry) Observe(ctx context.Context, pool string) (*rotation.Snapshot, error) {
 	r := &Rotator{Namespace: q.Namespace, policies: &q.policies}
-	s, err := r.observe(ctx, q.From, pool, q.Now(), false)
+	s, err := r.observe(ctx, q.From, pool, q.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,26 +15,28 @@ import (
 	"github.com/tasuki-io/tasuki/internal/rotation"
 )
 
-// observe reads one pool and what belongs to it into a snapshot. It returns nil when the
-// pool is gone. With pods it also reads the pods of the nodes that the decision looks at.
-func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, now time.Time, pods bool) (*rotation.Snapshot, error) {
-	ofPool := client.MatchingLabels{karpv1.NodePoolLabelKey: name}
-
-	var claims karpv1.NodeClaimList
-	if err := from.List(ctx, &claims, ofPool); err != nil {
-		return nil, fmt.Errorf("list NodeClaims of NodePool %s: %w", name, err)
+// observe reads one pool and what belongs to it into a snapshot, with the pods on these nodes. It
+// returns nil when the pool is gone.
+func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, now time.Time, podsOn ...string) (*rotation.Snapshot, error) {
+	var (
+		claims       karpv1.NodeClaimList
+		nodes        corev1.NodeList
+		placeholders corev1.PodList
+		policies     v1alpha1.RotationPolicyList
+		pods         = make([]corev1.PodList, len(podsOn))
+		labelled     = client.MatchingLabels{karpv1.NodePoolLabelKey: name}
+	)
+	reads := []func(context.Context) error{
+		listing("NodeClaims of NodePool "+name, from, &claims, labelled),
+		listing("Nodes of NodePool "+name, from, &nodes, labelled),
+		listing("placeholders in namespace "+r.Namespace, from, &placeholders, client.InNamespace(r.Namespace), client.MatchingLabels{rotation.LabelPlaceholder: "true"}),
+		listing("the RotationPolicies", from, &policies),
 	}
-	var nodes corev1.NodeList
-	if err := from.List(ctx, &nodes, ofPool); err != nil {
-		return nil, fmt.Errorf("list Nodes of NodePool %s: %w", name, err)
+	for i, node := range podsOn {
+		reads = append(reads, listingPods(node, from, &pods[i]))
 	}
-	var placeholders corev1.PodList
-	if err := from.List(ctx, &placeholders, client.InNamespace(r.Namespace), client.MatchingLabels{rotation.LabelPlaceholder: "true"}); err != nil {
-		return nil, fmt.Errorf("list placeholders in namespace %s: %w", r.Namespace, err)
-	}
-	var policies v1alpha1.RotationPolicyList
-	if err := from.List(ctx, &policies); err != nil {
-		return nil, fmt.Errorf("list RotationPolicies: %w", err)
+	if err := each(ctx, from, reads); err != nil {
+		return nil, err
 	}
 	// The pool comes last. A mark is always written after the anchor that owns it, so the
 	// anchor of every mark read above is in what is read now, unless its rotation has ended.
@@ -46,10 +49,49 @@ func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, 
 	}
 	s := snapshotOf(&pool, claims.Items, nodes.Items, placeholders.Items)
 	s.Governance = r.policies.govern(pool.Labels, policies.Items, now)
-	if !pods {
-		return s, nil
+	for i, node := range podsOn {
+		s.Pods[node] = pointers(pods[i].Items)
 	}
-	return s, r.observePods(ctx, from, s, now)
+	return s, nil
+}
+
+// each does these reads, in no order. A list of the API server can wait up to 100 ms until its
+// cache is current, so they wait together; a cache answers at once.
+func each(ctx context.Context, from client.Reader, reads []func(context.Context) error) error {
+	if _, live := from.(patient); live {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, read := range reads {
+			group.Go(func() error { return read(ctx) })
+		}
+		return group.Wait()
+	}
+	for _, read := range reads {
+		if err := read(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listing(what string, from client.Reader, list client.ObjectList, opts ...client.ListOption) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := from.List(ctx, list, opts...); err != nil {
+			return fmt.Errorf("list %s: %w", what, err)
+		}
+		return nil
+	}
+}
+
+func listingPods(node string, from client.Reader, list *corev1.PodList) func(context.Context) error {
+	return listing("pods on Node "+node, from, list, client.MatchingFields{"spec.nodeName": node})
+}
+
+func pointers(pods []corev1.Pod) []*corev1.Pod {
+	out := make([]*corev1.Pod, len(pods))
+	for i := range pods {
+		out[i] = &pods[i]
+	}
+	return out
 }
 
 // observePods adds the pods that the decision looks at.
@@ -70,13 +112,10 @@ func podsOn(ctx context.Context, from client.Reader, s *rotation.Snapshot, nodes
 			continue
 		}
 		var list corev1.PodList
-		if err := from.List(ctx, &list, client.MatchingFields{"spec.nodeName": node}); err != nil {
-			return fmt.Errorf("list pods on Node %s: %w", node, err)
+		if err := listingPods(node, from, &list)(ctx); err != nil {
+			return err
 		}
-		s.Pods[node] = []*corev1.Pod{}
-		for i := range list.Items {
-			s.Pods[node] = append(s.Pods[node], &list.Items[i])
-		}
+		s.Pods[node] = pointers(list.Items)
 	}
 	return nil
 }

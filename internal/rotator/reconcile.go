@@ -54,7 +54,7 @@ func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		}
 	}
 	now := r.Now()
-	s, err := r.observe(ctx, r.Client, req.Name, now, false)
+	s, err := r.observe(ctx, r.Client, req.Name, now)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -70,18 +70,22 @@ func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if d.Reason != rotation.ReasonSweeping { // which says nothing of a drain
 		r.announce.metrics.set(req.Name, d)
 	}
-	return r.pass(ctx, req.Name) // to act, to warn, or to see which pods a drain hangs on
+	return r.pass(ctx, req.Name, rotation.Focus(*s, now)) // to act, to warn, or to see which pods a drain hangs on
 }
 
-// pass decides on what the API server says now, and acts.
-func (r *Rotator) pass(ctx context.Context, name string) (reconcile.Result, error) {
+// pass decides on what the API server says now, and acts. It will presumably look at the pods
+// of these nodes.
+func (r *Rotator) pass(ctx context.Context, name string, nodes []string) (reconcile.Result, error) {
 	now := r.Now()
-	s, err := r.observe(ctx, r.Live, name, now, true)
+	s, err := r.observe(ctx, r.Live, name, now, nodes...)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if s == nil { // the cache will hear of it
 		return reconcile.Result{RequeueAfter: again}, nil
+	}
+	if err := r.observePods(ctx, r.Live, s, now); err != nil {
+		return reconcile.Result{}, err
 	}
 	s.Trouble = r.troubles.of(name)
 	d := rotation.Decide(*s, now)

@@ -47,8 +47,8 @@ type Options struct {
 	LeaderElect              bool
 }
 
-// workers is how many pools are reconciled at once.
-const workers = 10
+// workers is how many pools are reconciled at once. They mostly wait for the API server.
+const workers = 32
 
 // Scheme knows the kinds that the controller reads and writes, and those that inquiries do.
 func Scheme() *runtime.Scheme {

@@ -3,6 +3,7 @@ package scale
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -20,37 +24,67 @@ import (
 )
 
 // karpenter plays the scheduler, the kubelets and Karpenter until a rotation has ended well in
-// every pool: a placeholder runs at once on another node of its pool, and a NodeClaim that is
-// deleted goes with its Node.
-func karpenter(ctx context.Context, c client.Client, s size) error {
+// every pool: a placeholder is bound to another node of its pool after one to four seconds and
+// runs after as long, and a NodeClaim that is deleted goes with its Node after as long. It reads from a cache, as its models
+// do: lists of the API server, one after the other, would keep those of the controller waiting.
+func karpenter(ctx context.Context, config *rest.Config, c client.Client, s size) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	seen, err := cache.New(config, cache.Options{Scheme: c.Scheme(), ByObject: map[client.Object]cache.ByObject{
+		&corev1.Pod{}: {Namespaces: map[string]cache.Config{trial.Namespace: {}}},
+	}})
+	if err != nil {
+		return err
+	}
+	go func() { _ = seen.Start(ctx) }()
+	if !seen.WaitForCacheSync(ctx) {
+		return ctx.Err()
+	}
+	turn, dice := map[string]time.Time{}, rand.New(rand.NewPCG(1, 1))
+	// due tells once of what is to befall an object that its time has come.
+	due := func(what string, o client.Object) bool {
+		what += string(o.GetUID())
+		at, known := turn[what]
+		if !known {
+			turn[what] = time.Now().Add(time.Second + time.Duration(dice.Int64N(int64(3*time.Second))))
+			return false
+		}
+		if at.IsZero() || time.Now().Before(at) {
+			return false
+		}
+		turn[what] = time.Time{}
+		return true
+	}
 	rotated := 0
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 10*time.Minute, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 10*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var pods corev1.PodList
-		if err := c.List(ctx, &pods, client.InNamespace(trial.Namespace), client.MatchingLabels{rotation.LabelPlaceholder: "true"}); err != nil {
+		if err := seen.List(ctx, &pods, client.InNamespace(trial.Namespace), client.MatchingLabels{rotation.LabelPlaceholder: "true"}); err != nil {
 			return false, err
 		}
 		for i := range pods.Items {
-			if pods.Items[i].Spec.NodeName != "" {
-				continue
+			p, act := &pods.Items[i], bind
+			if p.Spec.NodeName != "" {
+				act = run
 			}
-			if err := run(ctx, c, &pods.Items[i], s); err != nil {
-				return false, err
+			if due(p.Spec.NodeName, p) {
+				if err := act(ctx, c, p, s); err != nil {
+					return false, err
+				}
 			}
 		}
 		var claims karpv1.NodeClaimList
-		if err := c.List(ctx, &claims); err != nil {
+		if err := seen.List(ctx, &claims); err != nil {
 			return false, err
 		}
 		for i := range claims.Items {
-			if claims.Items[i].DeletionTimestamp == nil {
-				continue
-			}
-			if err := terminate(ctx, c, &claims.Items[i]); err != nil {
-				return false, err
+			if claim := &claims.Items[i]; claim.DeletionTimestamp != nil && due("end", claim) {
+				if err := terminate(ctx, c, claim); err != nil {
+					return false, err
+				}
 			}
 		}
 		var pools karpv1.NodePoolList
-		if err := c.List(ctx, &pools); err != nil {
+		if err := seen.List(ctx, &pools); err != nil {
 			return false, err
 		}
 		rotated = len(slices.DeleteFunc(pools.Items, func(p karpv1.NodePool) bool {
@@ -64,8 +98,8 @@ func karpenter(ctx context.Context, c client.Client, s size) error {
 	return nil
 }
 
-// run has a placeholder run on the next node of its pool.
-func run(ctx context.Context, c client.Client, pod *corev1.Pod, s size) error {
+// bind has a placeholder bound to the next node of its pool.
+func bind(ctx context.Context, c client.Client, pod *corev1.Pod, s size) error {
 	_, number, _ := strings.Cut(pod.Annotations[rotation.AnnotationSurgeFor], "-claim-")
 	on, err := strconv.Atoi(number)
 	if err != nil {
@@ -74,12 +108,11 @@ func run(ctx context.Context, c client.Client, pod *corev1.Pod, s size) error {
 	if on += s.pools; on >= s.nodes {
 		on -= 2 * s.pools
 	}
-	if err := c.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: nodeName(on)}}); err != nil {
-		return err
-	}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
-		return err
-	}
+	return c.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: nodeName(on)}})
+}
+
+// run has a placeholder that is bound run.
+func run(ctx context.Context, c client.Client, pod *corev1.Pod, _ size) error {
 	pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &metav1.Time{Time: time.Now()}
 	return c.Status().Update(ctx, pod)
 }
@@ -90,8 +123,8 @@ func terminate(ctx context.Context, c client.Client, claim *karpv1.NodeClaim) er
 	if err := client.IgnoreNotFound(c.Delete(ctx, node)); err != nil {
 		return err
 	}
-	claim.Finalizers = nil
-	return client.IgnoreNotFound(c.Update(ctx, claim))
+	free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	return client.IgnoreNotFound(c.Patch(ctx, claim, free))
 }
 
 // reactions are the times from what happened to a pool to the controller's next write of its

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -54,7 +55,7 @@ func BenchmarkController(b *testing.B) {
 
 func measure(b *testing.B, s size, most float64) result {
 	ctx := b.Context()
-	l, c := cluster(b, s)
+	l, config, c := cluster(b, s)
 	dir := b.TempDir()
 	binary, err := trial.Build(ctx, filepath.Join("..", ".."), dir)
 	if err != nil {
@@ -94,7 +95,7 @@ func measure(b *testing.B, s size, most float64) result {
 		b.Fatal(err)
 	}
 	time.Sleep(time.Until(opens))
-	if err := karpenter(ctx, c, s); err != nil {
+	if err := karpenter(ctx, config, c, s); err != nil {
 		b.Fatalf("%v\n%s", err, controller.Tail())
 	}
 	busy, after := look(b, controller), scrape(b, metrics)
@@ -122,7 +123,7 @@ func measure(b *testing.B, s size, most float64) result {
 }
 
 // cluster is a lab that holds a cluster, with nothing in it that moves.
-func cluster(b *testing.B, s size) (*lab.Lab, client.Client) {
+func cluster(b *testing.B, s size) (*lab.Lab, *rest.Config, client.Client) {
 	ctx := b.Context()
 	l, err := lab.Up(ctx, lab.Options{Name: fmt.Sprintf("scale-%d", os.Getpid())})
 	if err != nil {
@@ -156,7 +157,7 @@ func cluster(b *testing.B, s size) (*lab.Lab, client.Client) {
 	if err := fill(ctx, c, s); err != nil {
 		b.Fatal(err)
 	}
-	return l, c
+	return l, config, c
 }
 
 func look(b *testing.B, c *trial.Controller) usage {
