@@ -5,10 +5,19 @@ TOOLS := $(GO) tool -modfile=tools/go.mod
 HELM  := $(GO) tool -modfile=tools/helm/go.mod helm
 
 .DEFAULT_GOAL := build
-.PHONY: build simulator demo demo-capture test test-page test-short mutate bench bench-scale bench-agent bench-seize chaos-capture lint generate verify alerts clean
+.PHONY: build install simulator demo demo-capture test test-page test-short mutate bench bench-scale bench-agent bench-seize chaos-capture lint generate verify alerts clean
 
 build: ## the commands, into bin/
 	$(GO) build -o bin/ ./cmd/...
+
+PREFIX ?= /usr/local
+
+install: build ## tasuki, and as a plugin of kubectl with its completion, into $(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 bin/tasuki $(DESTDIR)$(PREFIX)/bin/tasuki
+	ln -sf tasuki $(DESTDIR)$(PREFIX)/bin/kubectl-tasuki
+	bin/tasuki completion kubectl > $(DESTDIR)$(PREFIX)/bin/kubectl_complete-tasuki
+	chmod 755 $(DESTDIR)$(PREFIX)/bin/kubectl_complete-tasuki
 
 simulator: ## tasuki with a simulator in the pages of plan -o html; its first build takes minutes
 	$(GO) generate ./internal/simulator
