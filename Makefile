@@ -95,10 +95,11 @@ verify: generate ## what is generated is committed, the modules are tidy, the do
 	$(HELM) lint --strict charts/tasuki
 	@git diff --exit-code -- api charts deploy || { echo "generated files differ: commit what make generate wrote"; exit 1; }
 
-alerts: ## the alerts of the chart by Prometheus's own promtool, whose first build takes minutes
+alerts: ## the alerts and dashboards of the chart by Prometheus's own parser and promtool, whose first build takes minutes
 	$(GO) build -modfile=tools/promtool/go.mod -tags remove_all_sd -o bin/ github.com/prometheus/prometheus/cmd/promtool
 	bin/promtool check rules charts/tasuki/files/alerts.yaml charts/tasuki/files/capture-alerts.yaml
 	bin/promtool test rules docs/alerts_test.yaml docs/capture-alerts_test.yaml
+	cd tools/promtool && $(GO) run ./dashboards $(CURDIR)/charts/tasuki/files/rotation.json $(CURDIR)/charts/tasuki/files/capture.json
 
 clean:
 	rm -rf bin internal/simulator/assets/*.gz
