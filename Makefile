@@ -84,16 +84,20 @@ lint: ## gofmt, vet, staticcheck
 	$(GO) vet ./...
 	$(TOOLS) staticcheck ./...
 
-generate: ## deepcopy functions, the CustomResourceDefinition, and deploy/ from the chart
+# The tests that write docs/reference and docs/pictures, and otherwise hold them to the code.
+REFERENCE := ./internal/reference ./internal/rotator ./internal/agent ./cmd/tasuki
+
+generate: ## deepcopy functions, the CustomResourceDefinition, deploy/ from the chart, the reference in docs
 	$(TOOLS) controller-gen object paths=./api/...
 	$(TOOLS) controller-gen crd paths=./api/... output:crd:dir=charts/tasuki/crds
 	$(HELM) template tasuki charts/tasuki -n node-rotation-system --include-crds --set namespace.create=true > deploy/tasuki.yaml
+	$(GO) test -count=1 -short -run '^Test(Reference|Picture)' $(REFERENCE) -reference.write
 
 verify: generate ## what is generated is committed, the modules are tidy, the documents are true, the chart is in order
 	$(GO) mod tidy -diff
 	$(GO) test -short ./internal/archtest
 	$(HELM) lint --strict charts/tasuki
-	@git diff --exit-code -- api charts deploy || { echo "generated files differ: commit what make generate wrote"; exit 1; }
+	@git diff --exit-code -- api charts deploy docs || { echo "generated files differ: commit what make generate wrote"; exit 1; }
 
 alerts: ## the alerts and dashboards of the chart by Prometheus's own parser and promtool, whose first build takes minutes
 	$(GO) build -modfile=tools/promtool/go.mod -tags remove_all_sd -o bin/ github.com/prometheus/prometheus/cmd/promtool

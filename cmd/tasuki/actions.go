@@ -83,6 +83,12 @@ func address(a agent.Action) string {
 	return a.Address.String()
 }
 
+// shown is an action and its history.
+type shown struct {
+	agent.Action
+	Events []agent.Event `json:"events"`
+}
+
 func (t *talk) show(cmd *cobra.Command, id string) error {
 	list, err := t.client().Actions(cmd.Context(), url.Values{"id": {id}})
 	if err != nil {
@@ -91,10 +97,6 @@ func (t *talk) show(cmd *cobra.Command, id string) error {
 	events, err := t.client().Journal(cmd.Context(), list[0].ID, 1000)
 	if err != nil {
 		return faulty(err)
-	}
-	type shown struct {
-		agent.Action
-		Events []agent.Event `json:"events"`
 	}
 	return t.write(cmd.OutOrStdout(), shown{list[0], events}, func(w io.Writer) {
 		a := list[0]

@@ -150,6 +150,9 @@ func runExample(t *testing.T, objects, line string) {
 	if code := run(ctx, strings.Fields(line)[1:], &out, &errs); code != exitOK || out.String() == "" {
 		t.Errorf("%s: exit code %d\n%s%s", line, code, out.String(), errs.String())
 	}
+	if err := obeys(strings.Fields(line)[1:], out.String()); err != nil {
+		t.Errorf("%s: its answer is not what its schema says: %v", line, err)
+	}
 }
 
 // testObjects are those of the cluster that examples are about.
