@@ -5,7 +5,7 @@ TOOLS := $(GO) tool -modfile=tools/go.mod
 HELM  := $(GO) tool -modfile=tools/helm/go.mod helm
 
 .DEFAULT_GOAL := build
-.PHONY: build install simulator demo demo-capture test test-page test-short mutate bench bench-scale bench-agent bench-seize chaos-capture lint generate verify alerts clean
+.PHONY: build install simulator demo demo-capture test test-page test-short mutate bench bench-scale bench-agent bench-seize chaos-capture lint generate verify alerts image-check clean
 
 build: ## the commands, into bin/
 	$(GO) build -o bin/ ./cmd/...
@@ -104,6 +104,9 @@ alerts: ## the alerts and dashboards of the chart by Prometheus's own parser and
 	bin/promtool check rules charts/tasuki/files/alerts.yaml charts/tasuki/files/capture-alerts.yaml
 	bin/promtool test rules docs/alerts_test.yaml docs/capture-alerts_test.yaml
 	cd tools/promtool && $(GO) run ./dashboards $(CURDIR)/charts/tasuki/files/rotation.json $(CURDIR)/charts/tasuki/files/capture.json
+
+image-check: ## the build of the Dockerfile for each platform, without a container; takes minutes
+	$(GO) test -count=1 -timeout 60m -v ./charts -run '^TestTheDockerfile$$' -image.build
 
 clean:
 	rm -rf bin internal/simulator/assets/*.gz
