@@ -1,14 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpapis "sigs.k8s.io/karpenter/pkg/apis"
 
 	"github.com/tasuki-io/tasuki/internal/rotator"
 )
@@ -62,11 +66,25 @@ func (c *cluster) client() (client.Client, error) {
 
 func (c *cluster) config() (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules(), &c.overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("find the cluster: there is no kubeconfig: set $KUBECONFIG, or give --kubeconfig (tasuki plan -f reads files and needs no cluster)")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
 	config.QPS, config.Burst = 50, 100
 	return config, nil
+}
+
+// advised is an error of a cluster that lacks what is asked for, with what to do.
+func advised(err error) error {
+	switch {
+	case !meta.IsNoMatchError(err):
+		return err
+	case strings.Contains(err.Error(), karpapis.Group):
+		return fmt.Errorf("this cluster has no Karpenter that serves %s/v1: %w", karpapis.Group, err)
+	}
+	return fmt.Errorf("tasuki is not installed in this cluster (kubectl apply -k deploy does it; tasuki plan -f plans without): %w", err)
 }
 
 // rules say where its kubeconfig is.

@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", called, asCalled(root, err.Error()))
+	fmt.Fprintf(stderr, "%s: %s\n", called, asCalled(root, advised(err).Error()))
 	var usage usageError
 	if !running || errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", command.CommandPath())
