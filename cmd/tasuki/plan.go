@@ -57,6 +57,7 @@ NodePool is rotated; 3 the forecast loses a node to its expiry.`,
 		Example: `  tasuki plan
   tasuki plan api --days 90
   tasuki plan -f policy.yaml -f nodepool.yaml
+  tasuki plan -f policy.yaml -f nodepool.yaml -f nodeclaims.yaml --at 2026-12-01T00:00:00Z
   kubectl get nodepools,nodeclaims -o yaml | tasuki plan -f policy.yaml -f - -o json
   tasuki plan -o html > plan.html                # and edit the policy in it`,
 		ValidArgsFunction: p.completePool,

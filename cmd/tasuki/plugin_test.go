@@ -76,13 +76,17 @@ func TestAPluginSpeaksForKubectl(t *testing.T) {
 var command = regexp.MustCompile(`\btasuki( [^|>)&#]*)?`)
 
 // Every command has an example. All of them can be parsed; those about files and clusters do what
-// they say.
+// they say, and so do the plans of the README.
 func TestExamples(t *testing.T) {
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := testObjects(t)
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, readme := testObjects(t), string(text)
 	t.Chdir(t.TempDir())
 	if err := os.CopyFS(".", os.DirFS(examples)); err != nil {
 		t.Fatal(err)
@@ -116,7 +120,13 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
-	if ran < 20 {
+	for line := range strings.Lines(readme) {
+		if line = strings.ReplaceAll(line, "examples/", ""); strings.HasPrefix(line, "    ") && strings.Contains(line, "bin/tasuki plan ") {
+			runExample(t, objects, strings.TrimSpace(command.FindString(line)))
+			ran++
+		}
+	}
+	if ran < 25 {
 		t.Errorf("only %d examples were run", ran)
 	}
 }
