@@ -85,7 +85,7 @@ lint: ## gofmt, vet, staticcheck
 	$(TOOLS) staticcheck ./...
 
 # The tests that write docs/reference and docs/pictures, and otherwise hold them to the code.
-REFERENCE := ./internal/reference ./internal/rotator ./internal/agent ./cmd/tasuki
+REFERENCE := ./internal/reference ./internal/rotator ./internal/agent ./cmd/tasuki ./cmd/tasuki-controller ./cmd/tasuki-agent
 
 generate: ## deepcopy functions, the CustomResourceDefinition, deploy/ from the chart, the reference in docs
 	$(TOOLS) controller-gen object paths=./api/...

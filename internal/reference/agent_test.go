@@ -20,6 +20,21 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
+// The tables of flags that people read first leave none out but --version.
+func TestTheTablesOfFlags(t *testing.T) {
+	for page, told := range map[string]string{"tasuki-controller": "README.md", "tasuki-agent": "docs/capture.md"} {
+		flags := regexp.MustCompile("(?m)^\\| (`--[a-z-]+`)").FindAllStringSubmatch(read(t, "../../docs/reference/"+page+".md"), -1)
+		if len(flags) < 5 {
+			t.Errorf("%s has only %d flags", page, len(flags))
+		}
+		for _, f := range flags {
+			if f[1] != "`--version`" && !strings.Contains(read(t, "../../"+told), "\n| "+f[1]+" |") {
+				t.Errorf("%s has no row for %s of %s", told, f[1], page)
+			}
+		}
+	}
+}
+
 // configuration is a whole one of the agent, with a value for each field that has bounds.
 const configuration = `apiVersion: mobility.tasuki.io/v1alpha1
 kind: MobilityPool

@@ -90,3 +90,32 @@ func Metrics(collectors ...prometheus.Collector) string {
 	}
 	return out
 }
+
+// Help is the page of a program whose flags are those of package flag: what run says of them on
+// standard error.
+func Help(t *testing.T, name, about string, run func()) string {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	stderr := os.Stderr
+	os.Stderr = file
+	run()
+	os.Stderr = stderr
+	text, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := Page(name, "cmd/"+name) + about + "\n\n" + Row("flag", "", "", "default") + "|---|---|---|---|\n"
+	for _, m := range flagUsage.FindAllStringSubmatch(string(text), -1) {
+		if m[4] != "" {
+			m[4] = "`" + m[4] + "`"
+		}
+		out += Row("`--"+m[1]+"`", m[2], m[3], m[4])
+	}
+	return out
+}
+
+var flagUsage = regexp.MustCompile(`(?m)^  -(\S+)(?: (\S+))?\n    \t(.*?)(?: \(default "?(.*?)"?\))?$`)
