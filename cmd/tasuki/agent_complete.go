@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,9 @@ func (t *talk) completeAddress(cmd *cobra.Command, args []string, _ string) ([]s
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, err := t.client().Captures(cmd.Context())
+	ctx, cancel := context.WithTimeout(cmd.Context(), completesWithin)
+	defer cancel()
+	list, err := t.client().Captures(ctx)
 	if err != nil {
 		return unanswered(err)
 	}
@@ -27,7 +30,9 @@ func (t *talk) completeNode(cmd *cobra.Command, args []string, _ string) ([]stri
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	s, err := t.client().Status(cmd.Context())
+	ctx, cancel := context.WithTimeout(cmd.Context(), completesWithin)
+	defer cancel()
+	s, err := t.client().Status(ctx)
 	if err != nil {
 		return unanswered(err)
 	}
@@ -41,7 +46,9 @@ func (t *talk) completeAction(states ...string) cobra.CompletionFunc {
 		q = url.Values{"all": {""}}
 	}
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		list, err := t.client().Actions(cmd.Context(), q)
+		ctx, cancel := context.WithTimeout(cmd.Context(), completesWithin)
+		defer cancel()
+		list, err := t.client().Actions(ctx, q)
 		if err != nil {
 			return unanswered(err)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -221,6 +222,16 @@ func TestCompletion(t *testing.T) {
 	why("forbidden", "freeze", "")
 	server.Close()
 	why("connection refused", "freeze", "")
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	began := time.Now()
+	why("Client.Timeout exceeded", "freeze", "--server", "http://"+silent.Addr().String(), "")
+	if took := time.Since(began); took > 4*completesWithin {
+		t.Errorf("a person waits for %s", took)
+	}
 	why("nowhere.yaml", "plan", "-f", "nowhere.yaml", "")
 	why("tasuki-agent", "captures", "drain", "--state", t.TempDir(), "")
 	t.Setenv("TASUKI_ACTIVE_HELP", "0")
