@@ -107,7 +107,7 @@ func (p *plan) run(cmd *cobra.Command, pools []string) error {
 	for _, note := range in.notes {
 		fmt.Fprintf(cmd.ErrOrStderr(), "tasuki: %s\n", note)
 	}
-	if len(in.objects.NodePools) == 0 {
+	if len(p.files) > 0 && len(in.objects.NodePools) == 0 {
 		return fmt.Errorf("there is no NodePool to plan for in %s: 'kubectl get nodepools,nodeclaims,nodes -o yaml' has what -f takes", in.source)
 	}
 	to := now.AddDate(0, 0, p.days)
