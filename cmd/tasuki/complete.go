@@ -18,7 +18,7 @@ import (
 
 // What a shell completes. A person waits for it: what does not answer soon completes nothing, and
 // says why.
-const completesWithin = 2 * time.Second
+var completesWithin = 2 * time.Second
 
 // completeObject completes the names of the objects of one kind, at most so many; 0 is any number.
 func (c *cluster) completeObject(list client.ObjectList, most int) cobra.CompletionFunc {

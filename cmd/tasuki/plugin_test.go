@@ -151,13 +151,18 @@ func runExample(t *testing.T, objects, line string) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if strings.Contains(line, "--watch") || strings.Contains(line, "--serve") { // they stay
-		time.AfterFunc(300*time.Millisecond, cancel)
-	}
 	// An instant that was yet to come when the example was written.
 	line = regexp.MustCompile(`--until 20\S+`).ReplaceAllString(line, "--until "+time.Now().Add(24*time.Hour).Format(time.RFC3339))
 	line = regexp.MustCompile(`--serve \S+`).ReplaceAllString(line, "--serve 127.0.0.1:0")
 	var out, errs loud
+	if strings.Contains(line, "--watch") || strings.Contains(line, "--serve") { // they stay, once they have said something
+		go func() {
+			for end := time.Now().Add(time.Minute); out.String() == "" && time.Now().Before(end); {
+				time.Sleep(10 * time.Millisecond)
+			}
+			cancel()
+		}()
+	}
 	if code := run(ctx, strings.Fields(line)[1:], &out, &errs); code != exitOK || out.String() == "" {
 		t.Errorf("%s: exit code %d\n%s%s", line, code, out.String(), errs.String())
 	}
@@ -196,6 +201,9 @@ func TestCompletion(t *testing.T) {
 		return strings.TrimSpace(out.String())
 	}
 	t.Setenv("KUBECONFIG", kubeconfig)
+	was := completesWithin
+	completesWithin = time.Minute // this machine may be busy
+	t.Cleanup(func() { completesWithin = was })
 	const none = ":4" // and no names of files
 	for want, line := range map[string][]string{
 		"api-b\tof NodePool api\napi-x7k2p\tof NodePool api\n" + none: {"explain", "nodeclaim", ""},
@@ -227,11 +235,9 @@ func TestCompletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	began := time.Now()
+	completesWithin = 100 * time.Millisecond
 	why("Client.Timeout exceeded", "freeze", "--server", "http://"+silent.Addr().String(), "")
-	if took := time.Since(began); took > 4*completesWithin {
-		t.Errorf("a person waits for %s", took)
-	}
+	completesWithin = time.Minute
 	why("nowhere.yaml", "plan", "-f", "nowhere.yaml", "")
 	why("tasuki-agent", "captures", "drain", "--state", t.TempDir(), "")
 	t.Setenv("TASUKI_ACTIVE_HELP", "0")
