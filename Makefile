@@ -5,10 +5,19 @@ TOOLS := $(GO) tool -modfile=tools/go.mod
 HELM  := $(GO) tool -modfile=tools/helm/go.mod helm
 
 .DEFAULT_GOAL := build
-.PHONY: build simulator demo demo-capture test test-page test-short mutate bench bench-scale bench-agent bench-seize chaos-capture lint generate verify alerts clean
+.PHONY: build install simulator demo demo-capture test test-page test-short mutate bench bench-scale bench-agent bench-seize chaos-capture lint generate verify alerts image-check clean
 
 build: ## the commands, into bin/
 	$(GO) build -o bin/ ./cmd/...
+
+PREFIX ?= /usr/local
+
+install: build ## tasuki, and as a plugin of kubectl with its completion, into $(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 bin/tasuki $(DESTDIR)$(PREFIX)/bin/tasuki
+	ln -sf tasuki $(DESTDIR)$(PREFIX)/bin/kubectl-tasuki
+	bin/tasuki completion kubectl > $(DESTDIR)$(PREFIX)/bin/kubectl_complete-tasuki
+	chmod 755 $(DESTDIR)$(PREFIX)/bin/kubectl_complete-tasuki
 
 simulator: ## tasuki with a simulator in the pages of plan -o html; its first build takes minutes
 	$(GO) generate ./internal/simulator
@@ -36,7 +45,7 @@ test: ## everything: unit tests with the race detector, each benchmark once, the
 	$(GO) test -count=1 -timeout 15m ./internal/executor/linux ./test/lan
 	$(MAKE) test-page
 	$(GO) test -count=1 -timeout 30m ./charts
-	$(GO) test -count=1 -run 'TestDemoCaptureRepairs|TestAKilledCall|InEtcd' ./cmd/...
+	$(GO) test -count=1 -run 'TestDemoCaptureRepairs|TestAKilledCall|InEtcd|InKubectl' ./cmd/...
 	$(GO) test -count=1 -p 1 -timeout 15m ./lab/...
 	$(SIMULATIONS) & sims=$$!; $(E2E) -run '$(KILLS)' & kills=$$!; $(E2E) -run '$(LEADERS)' & leaders=$$!; \
 	$(E2E) -skip '$(KILLS)|$(LEADERS)'; rest=$$?; \
@@ -75,21 +84,29 @@ lint: ## gofmt, vet, staticcheck
 	$(GO) vet ./...
 	$(TOOLS) staticcheck ./...
 
-generate: ## deepcopy functions, the CustomResourceDefinition, and deploy/ from the chart
+# The tests that write docs/reference and docs/pictures, and otherwise hold them to the code.
+REFERENCE := ./internal/reference ./internal/rotator ./internal/agent ./cmd/tasuki ./cmd/tasuki-controller ./cmd/tasuki-agent
+
+generate: ## deepcopy functions, the CustomResourceDefinition, deploy/ from the chart, the reference in docs
 	$(TOOLS) controller-gen object paths=./api/...
 	$(TOOLS) controller-gen crd paths=./api/... output:crd:dir=charts/tasuki/crds
 	$(HELM) template tasuki charts/tasuki -n node-rotation-system --include-crds --set namespace.create=true > deploy/tasuki.yaml
+	$(GO) test -count=1 -short -run '^Test(Reference|Picture)' $(REFERENCE) -reference.write
 
 verify: generate ## what is generated is committed, the modules are tidy, the documents are true, the chart is in order
 	$(GO) mod tidy -diff
 	$(GO) test -short ./internal/archtest
 	$(HELM) lint --strict charts/tasuki
-	@git diff --exit-code -- api charts deploy || { echo "generated files differ: commit what make generate wrote"; exit 1; }
+	@git diff --exit-code -- api charts deploy docs || { echo "generated files differ: commit what make generate wrote"; exit 1; }
 
-alerts: ## the alerts of the chart by Prometheus's own promtool, whose first build takes minutes
+alerts: ## the alerts and dashboards of the chart by Prometheus's own parser and promtool, whose first build takes minutes
 	$(GO) build -modfile=tools/promtool/go.mod -tags remove_all_sd -o bin/ github.com/prometheus/prometheus/cmd/promtool
 	bin/promtool check rules charts/tasuki/files/alerts.yaml charts/tasuki/files/capture-alerts.yaml
 	bin/promtool test rules docs/alerts_test.yaml docs/capture-alerts_test.yaml
+	cd tools/promtool && $(GO) run ./dashboards $(CURDIR)/charts/tasuki/files/rotation.json $(CURDIR)/charts/tasuki/files/capture.json
+
+image-check: ## the build of the Dockerfile for each platform, without a container; takes minutes
+	$(GO) test -count=1 -timeout 60m -v ./charts -run '^TestTheDockerfile$$' -image.build
 
 clean:
 	rm -rf bin internal/simulator/assets/*.gz

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tasuki-io/tasuki/internal/agent"
 	"github.com/tasuki-io/tasuki/internal/executor/executortest"
+	"github.com/tasuki-io/tasuki/internal/reference"
 )
 
 // What befalls the process: the tests run it as such, with executors in processes of their
@@ -253,4 +254,10 @@ func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.buf.String()
+}
+
+func TestReferenceOfTheFlags(t *testing.T) {
+	reference.Keep(t, "reference/tasuki-agent.md", reference.Help(t, "tasuki-agent",
+		"It moves the addresses of one host. How it is installed and run is in [capture-hosts.md](../capture-hosts.md).",
+		func() { _ = run([]string{"-h"}, io.Discard, os.Stderr) }))
 }

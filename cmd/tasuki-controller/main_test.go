@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/tasuki-io/tasuki/internal/reference"
 )
 
 func TestWrongFlagsAreUsageErrors(t *testing.T) {
@@ -40,4 +42,10 @@ func TestVersionNeedsNoCluster(t *testing.T) {
 	if err := run([]string{"--kubeconfig", "/does/not/exist", "--version"}, &out); err != nil || !strings.HasPrefix(out.String(), "tasuki-controller ") || !strings.Contains(out.String(), "go1.") {
 		t.Errorf("output %q (%v), want the version", out.String(), err)
 	}
+}
+
+func TestReferenceOfTheFlags(t *testing.T) {
+	reference.Keep(t, "reference/tasuki-controller.md", reference.Help(t, "tasuki-controller",
+		"It rotates nodes. How it is installed and run is in the [runbook](../runbook.md#install).",
+		func() { _ = run([]string{"-h"}, io.Discard) }))
 }

@@ -16,6 +16,9 @@ func newActions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "actions",
 		Short: "See and approve what an agent asks of a provider",
+		Example: `  tasuki actions list
+  tasuki actions execute --dry-run
+  tasuki actions approve --all`,
 		Long: `See and approve what an agent asks of a provider: the rows of its journal. An ID on the command line is that of the
 tables, or the whole one, as logs and JSON have it.
 
@@ -27,7 +30,8 @@ tables, or the whole one, as logs and JSON have it.
 	cmd.AddCommand(newActionsList(t), newActionsApprove(t), newActionsExecute(t), newActionsJournal(t), newActionsRollback(t),
 		&cobra.Command{
 			Use: "show ID", Short: "Show an action and its history", Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeAction("all"),
-			RunE: func(cmd *cobra.Command, args []string) error { return t.show(cmd, args[0]) },
+			Example: "  tasuki actions show 3fa827c0",
+			RunE:    func(cmd *cobra.Command, args []string) error { return t.show(cmd, args[0]) },
 		})
 	return cmd
 }
@@ -38,6 +42,8 @@ func newActionsList(t *talk) *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the actions that are not over, or all", Args: cobra.NoArgs,
+		Example: `  tasuki actions list
+  tasuki actions list --in pending,failed --address 10.0.0.7`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q := url.Values{"state": states}
 			if all {
@@ -77,6 +83,12 @@ func address(a agent.Action) string {
 	return a.Address.String()
 }
 
+// shown is an action and its history.
+type shown struct {
+	agent.Action
+	Events []agent.Event `json:"events"`
+}
+
 func (t *talk) show(cmd *cobra.Command, id string) error {
 	list, err := t.client().Actions(cmd.Context(), url.Values{"id": {id}})
 	if err != nil {
@@ -85,10 +97,6 @@ func (t *talk) show(cmd *cobra.Command, id string) error {
 	events, err := t.client().Journal(cmd.Context(), list[0].ID, 1000)
 	if err != nil {
 		return faulty(err)
-	}
-	type shown struct {
-		agent.Action
-		Events []agent.Event `json:"events"`
 	}
 	return t.write(cmd.OutOrStdout(), shown{list[0], events}, func(w io.Writer) {
 		a := list[0]
@@ -116,6 +124,8 @@ func newActionsJournal(t *talk) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "journal [ID]", Short: "Show the last changes of all actions, or of one, the newest last", Args: cobra.MaximumNArgs(1),
+		Example: `  tasuki actions journal --limit 10
+  tasuki actions journal 3fa827c0 -o json`,
 		ValidArgsFunction: t.completeAction("all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""

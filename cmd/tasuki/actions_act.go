@@ -22,6 +22,8 @@ func newActionsApprove(t *talk) *cobra.Command {
 		Use: "approve ID... | --all", Short: "Approve pending actions; the agent executes them if its policy permits",
 		Long: `Approve pending actions; the agent executes them if its policy permits. One that is not pending any more stays as it
 is, and the command fails with exit code 3 when it has approved none.`,
+		Example: `  tasuki actions approve 3fa827c0
+  tasuki actions approve --all`,
 		ValidArgsFunction: t.completeAction("pending"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if all == (len(ids) > 0) {
@@ -65,6 +67,7 @@ func (t *talk) approve(cmd *cobra.Command, ids []string) error {
 func newActionsRollback(t *talk) *cobra.Command {
 	return &cobra.Command{
 		Use: "rollback ID", Short: "Plan the reverse of an action that has succeeded; the gate and allowUndo decide", Args: cobra.ExactArgs(1),
+		Example:           "  tasuki actions rollback 3fa827c0",
 		ValidArgsFunction: t.completeAction("succeeded"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := t.client().Rollback(cmd.Context(), args[0])
@@ -90,6 +93,8 @@ or has not answered; what the policy blocks, or is stale, does not count.
 With --approved, have the approved actions executed now, those that have failed and wait for their next attempt
 among them, and return when each of them has ended or is blocked: with exit code 1 when one has failed, and 3 when
 one was not executed.`,
+		Example: `  tasuki actions execute --dry-run
+  tasuki actions execute --approved 3fa827c0`,
 		ValidArgsFunction: t.completeAction("pending", "approved", "failed"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if dry == approved {

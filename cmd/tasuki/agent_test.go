@@ -158,6 +158,7 @@ func (s *stage) exits(ts *testscript.TestScript, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+	ts.Check(obeys(args[1:], out.String()))
 }
 
 // arguments are those of tasuki; a state directory or a file is one of the script.

@@ -96,7 +96,7 @@ func tell(r *rows, p agent.Pending) {
 		r.line("  waits: %s%s: %s", p.Wait, until, cmp.Or(meanings[p.Wait], "see docs/capture.md"))
 	}
 	if p.Wait == capture.WaitBackoff {
-		r.line("    to try now: tasuki actions execute --approved %s", p.Handle)
+		r.line("    to try now: %s actions execute --approved %s", called, p.Handle)
 	}
 	if p.Rule == capture.RuleMaxPerRun && len(p.Missing) == 0 {
 		r.line("  blocked by %s: %s; it goes on when one of them has ended", p.Rule, p.Detail)

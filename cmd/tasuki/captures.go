@@ -21,29 +21,36 @@ func newCaptures() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "captures",
 		Short: "See and move the mobile addresses of a host",
-		Long:  "See and move the mobile addresses of a host, through its agent.\n\n" + exitCodes,
-		Args:  cobra.NoArgs,
-		RunE:  needsSubcommand,
+		Example: `  tasuki captures list
+  tasuki captures explain 10.0.0.7`,
+		Long: "See and move the mobile addresses of a host, through its agent.\n\n" + exitCodes,
+		Args: cobra.NoArgs,
+		RunE: needsSubcommand,
 	}
 	t.flags(cmd)
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "list", Short: "List the addresses that the agent's node may capture", Args: cobra.NoArgs,
+			Example: `  tasuki captures list
+  tasuki captures list -o json | jq '.[] | select(.state != "held")'`,
 			RunE: func(cmd *cobra.Command, _ []string) error { return t.captures(cmd) },
 		},
 		&cobra.Command{
 			Use: "explain ADDRESS", Short: "Say who holds an address, at which epoch, since when, and what is pending or blocked", Args: cobra.ExactArgs(1),
+			Example:           "  tasuki captures explain 10.0.0.7",
 			ValidArgsFunction: t.completeAddress,
 			RunE:              func(cmd *cobra.Command, args []string) error { return t.explain(cmd, args[0]) },
 		},
 		&cobra.Command{
 			Use: "status", Short: "Say which configuration is in force, who is drained, and whether passes succeed", Args: cobra.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return t.status(cmd) },
+			Example: "  tasuki captures status",
+			RunE:    func(cmd *cobra.Command, _ []string) error { return t.status(cmd) },
 		},
 		newDoctor(t),
 		newDrain(t),
 		&cobra.Command{
 			Use: "undrain NODE", Short: "Let a node back into its placements", Args: cobra.ExactArgs(1),
+			Example:           "  tasuki captures undrain edge-a",
 			ValidArgsFunction: t.completeNode,
 			RunE:              func(cmd *cobra.Command, args []string) error { return t.drain(cmd, args[0], false) },
 		},
@@ -56,8 +63,9 @@ func newDrain(t *talk) *cobra.Command {
 	var wait bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:   "drain NODE",
-		Short: "Take a node out of every placement: others take its addresses",
+		Use:     "drain NODE",
+		Short:   "Take a node out of every placement: others take its addresses",
+		Example: "  tasuki captures drain edge-a --wait",
 		Long: `Take a node out of every placement: others take its addresses, and it releases them when they have. Any agent that
 shares the claims takes the command. With --wait, ask the agent of the node itself: the command returns when the node
 has released everything, and may be turned off.`,
@@ -89,6 +97,8 @@ func newOwn(t *talk) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "own ADDRESS SITE",
 		Short: "Say at which site an address lives, whatever the configuration says; every other site captures it",
+		Example: `  tasuki captures own 10.0.0.7 osaka --node web-1
+  tasuki captures own 10.0.0.7 none`,
 		Long: `Say at which site an address lives, whatever the configuration says. Members of that site never capture it, and
 those of every other site do. The site "none" says that it lives nowhere: nobody captures it then.`,
 		Args:              cobra.ExactArgs(2),
@@ -140,7 +150,7 @@ func (t *talk) status(cmd *cobra.Command) error {
 		fmt.Fprintf(w, "Drained\t%s\n", cmp.Or(strings.Join(s.Drained, ", "), "nobody at run time"))
 		fmt.Fprintf(w, "Attempts\t%d under way\n", s.Running)
 		if len(s.Failed) > 0 {
-			fmt.Fprintf(w, "Failed\t%d: tasuki actions show %s\n", len(s.Failed), s.Failed[0])
+			fmt.Fprintf(w, "Failed\t%d: %s actions show %s\n", len(s.Failed), called, s.Failed[0])
 		}
 		blind := rows{w, "Not seen"}
 		for _, b := range s.Blind {

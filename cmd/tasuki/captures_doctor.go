@@ -13,8 +13,9 @@ var errAiling = errors.New("something is wrong")
 
 func newDoctor(t *talk) *cobra.Command {
 	return &cobra.Command{
-		Use:   "doctor",
-		Short: "List what is wrong, what will be done about it, and by whom",
+		Use:     "doctor",
+		Short:   "List what is wrong, what will be done about it, and by whom",
+		Example: "  tasuki captures doctor",
 		Long: `List what is wrong as far as the agent of this host knows, what will be done about it, and by whom: by a node, or by
 you. Each host knows of its own NICs and of what it holds: ask all of them.
 

@@ -23,6 +23,8 @@ func newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a real Karpenter node being replaced, make before break",
+		Example: `  tasuki demo
+  tasuki demo --keep`,
 		Long: `Watch a real Karpenter node being replaced, make before break.
 
 It starts a lab of its own (see 'tasuki lab'), fills a node with pods that are slow to become Ready, lets the node come

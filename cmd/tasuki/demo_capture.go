@@ -17,8 +17,9 @@ import (
 func newDemoCapture() *cobra.Command {
 	var d captureDemo
 	cmd := &cobra.Command{
-		Use:   "capture",
-		Short: "Watch two agents hand mobile addresses over, and a stale one be fenced",
+		Use:     "capture",
+		Short:   "Watch two agents hand mobile addresses over, and a stale one be fenced",
+		Example: "  tasuki demo capture",
 		Long: `Watch two agents hand mobile addresses over, and a stale one be fenced.
 
 It starts a fake of EC2 and two tasuki-agent processes that share a claims file, and takes less than two minutes, most

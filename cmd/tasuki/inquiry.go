@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tasuki-io/tasuki/internal/rotator"
@@ -29,6 +27,7 @@ type inquiry struct {
 func (q *inquiry) flags(cmd *cobra.Command) {
 	q.cluster.flags(cmd)
 	cmd.Flags().StringVarP(&q.namespace, "namespace", "n", "node-rotation-system", "namespace of the controller and its placeholders")
+	_ = cmd.RegisterFlagCompletionFunc("namespace", q.completeNamespace)
 }
 
 // outputFlag adds the form of the answer.
@@ -79,31 +78,6 @@ func named(err error) error {
 		return inputError{err}
 	}
 	return err
-}
-
-// complete completes the names of the objects of one kind, as far as args are not enough.
-func (q *inquiry) complete(list client.ObjectList, most int) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		_, c, err := q.ask()
-		if err != nil || most > 0 && len(args) >= most {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
-		defer cancel()
-		_ = c.List(ctx, list) // no names are no completions
-		var names []string
-		switch l := list.(type) {
-		case *karpv1.NodePoolList:
-			for i := range l.Items {
-				names = append(names, l.Items[i].Name)
-			}
-		case *karpv1.NodeClaimList:
-			for i := range l.Items {
-				names = append(names, l.Items[i].Name)
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
 }
 
 // away is an instant on the wall clock here, and how far away it is.

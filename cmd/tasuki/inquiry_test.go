@@ -98,6 +98,7 @@ func siteExits(ts *testscript.TestScript, _ bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+	ts.Check(obeys(args, out.String()))
 }
 
 func siteDeny(ts *testscript.TestScript, _ bool, args []string) {

@@ -19,6 +19,9 @@ func newLab() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
 		Short: "Run a real control plane on this machine: Kubernetes, Karpenter and KWOK",
+		Example: `  tasuki lab up
+  export KUBECONFIG=$(tasuki lab kubeconfig)
+  tasuki lab down`,
 		Long: `Run a real control plane on this machine: etcd, the Kubernetes API server, controller manager and scheduler,
 Karpenter with its KWOK provider, and KWOK in place of kubelets. It needs neither containers nor root. The first start
 builds the programs from pinned Go modules, which takes minutes; later starts take seconds.
@@ -48,7 +51,9 @@ func newLabUp(name *labName) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a lab and return when it is ready",
-		Args:  cobra.NoArgs,
+		Example: `  tasuki lab up
+  tasuki lab up --name slow --pod-ready-delay 12s`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if ready < 0 || gone < 0 {
 				return usageError{errors.New("--pod-ready-delay and --pod-delete-delay must not be negative")}
@@ -92,16 +97,17 @@ func printHints(out io.Writer, l *lab.Lab) {
 
 func labCommand(verb, name string) string {
 	if name == lab.DefaultName {
-		return "tasuki lab " + verb
+		return called + " lab " + verb
 	}
-	return "tasuki lab " + verb + " --name " + name
+	return called + " lab " + verb + " --name " + name
 }
 
 func newLabStatus(name *labName) *cobra.Command {
 	return &cobra.Command{
-		Use:   "status",
-		Short: "Show a lab's components; fails when one is dead",
-		Args:  cobra.NoArgs,
+		Use:     "status",
+		Short:   "Show a lab's components; fails when one is dead",
+		Example: "  tasuki lab status",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lab.Find(name.String())
 			if err != nil {
@@ -142,9 +148,10 @@ func printStatus(out io.Writer, name string, all []lab.ComponentStatus) error {
 
 func newLabDown(name *labName) *cobra.Command {
 	return &cobra.Command{
-		Use:   "down",
-		Short: "Stop a lab and remove its files; the built programs stay",
-		Args:  cobra.NoArgs,
+		Use:     "down",
+		Short:   "Stop a lab and remove its files; the built programs stay",
+		Example: "  tasuki lab down",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			l, err := lab.Find(name.String())
@@ -170,9 +177,10 @@ func newLabDown(name *labName) *cobra.Command {
 
 func newLabKubeconfig(name *labName) *cobra.Command {
 	return &cobra.Command{
-		Use:   "kubeconfig",
-		Short: "Print the path of a lab's kubeconfig: export KUBECONFIG=$(tasuki lab kubeconfig)",
-		Args:  cobra.NoArgs,
+		Use:     "kubeconfig",
+		Short:   "Print the path of a lab's kubeconfig: export KUBECONFIG=$(tasuki lab kubeconfig)",
+		Example: "  export KUBECONFIG=$(tasuki lab kubeconfig)",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lab.Find(name.String())
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -32,6 +33,7 @@ func main() {
 	// What matters of the libraries' own lines is in their errors.
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
+	called = calledBy(os.Args[0])
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -42,16 +44,14 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// What fails before a command runs is the command line itself.
 	running := false
-	root := newRoot()
+	root := newRoot(stdout, stderr)
 	root.PersistentPreRun = func(*cobra.Command, []string) { running = true }
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "tasuki: %v\n", err)
+	fmt.Fprintf(stderr, "%s: %s\n", called, asCalled(root, advised(err).Error()))
 	var usage usageError
 	if !running || errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", command.CommandPath())
@@ -67,22 +67,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return failureCode(err)
 }
 
-func newRoot() *cobra.Command {
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "tasuki",
-		Short:         "Hand over what a machine holds before the machine goes",
+		Use:   strings.ReplaceAll(called, " ", "-"),
+		Short: "Hand over what a machine holds before the machine goes",
+		Long: `Hand over what a machine holds before the machine goes: the pods of a Karpenter node, and mobile addresses.
+
+plan, status, explain, rotate and freeze are about the nodes of a cluster; captures and actions about the addresses of this
+host; lab and demo show it all on this machine.`,
+		Example: `  tasuki plan -f policy.yaml -f nodepool.yaml
+  tasuki status`,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: called},
 		Args:          cobra.NoArgs,
 		RunE:          needsSubcommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Version = build.Version()
-	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(newLab(), newDemo(), newPlan(), newStatus(), newExplain(), newRotate(), newFreeze(), newUnfreeze(), newCaptures(), newActions(), &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), root.Name(), root.Version) },
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  tasuki version",
+		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), called, root.Version) },
 	})
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	completeShells(root)
+	speak(root, root)
 	return root
 }
 

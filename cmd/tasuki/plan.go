@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tasuki-io/tasuki/deploy"
@@ -56,9 +57,11 @@ NodePool is rotated; 3 the forecast loses a node to its expiry.`,
 		Example: `  tasuki plan
   tasuki plan api --days 90
   tasuki plan -f policy.yaml -f nodepool.yaml
+  tasuki plan -f policy.yaml -f nodepool.yaml -f nodeclaims.yaml --at 2026-12-01T00:00:00Z
   kubectl get nodepools,nodeclaims -o yaml | tasuki plan -f policy.yaml -f - -o json
   tasuki plan -o html > plan.html                # and edit the policy in it`,
-		RunE: func(cmd *cobra.Command, pools []string) error { return p.run(cmd, pools) },
+		ValidArgsFunction: p.completePool,
+		RunE:              func(cmd *cobra.Command, pools []string) error { return p.run(cmd, pools) },
 	}
 	p.cluster.flags(cmd)
 	cmd.Flags().StringArrayVarP(&p.files, "filename", "f", nil, "file or directory to read instead of a cluster, - for stdin; may be repeated")
@@ -67,6 +70,29 @@ NodePool is rotated; 3 the forecast loses a node to its expiry.`,
 	cmd.Flags().IntVar(&p.days, "days", planDays, "how many days to plan for, at most 400")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(planOutputs, cobra.ShellCompDirectiveNoFileComp))
 	return exitsUsage(cmd, exitPlanInput)
+}
+
+// completePool completes the NodePools of the files, or of the cluster.
+func (p *plan) completePool(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(p.files) == 0 {
+		return p.completeObject(&karpv1.NodePoolList{}, 0)(cmd, args, word)
+	}
+	if slices.Contains(p.files, "-") {
+		return unanswered(errors.New("NodePools on stdin are not read before the command runs"))
+	}
+	slices.Sort(p.files)
+	p.files = slices.Compact(p.files) // cobra reads the flags of a line that it completes more than once
+	in, err := p.read(cmd)
+	if err != nil {
+		return unanswered(err)
+	}
+	var names []string
+	for _, pool := range in.objects.NodePools {
+		if strings.HasPrefix(pool.Name, word) && !slices.Contains(args, pool.Name) {
+			names = append(names, pool.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func (p *plan) run(cmd *cobra.Command, pools []string) error {
@@ -80,6 +106,9 @@ func (p *plan) run(cmd *cobra.Command, pools []string) error {
 	}
 	for _, note := range in.notes {
 		fmt.Fprintf(cmd.ErrOrStderr(), "tasuki: %s\n", note)
+	}
+	if len(p.files) > 0 && len(in.objects.NodePools) == 0 {
+		return fmt.Errorf("there is no NodePool to plan for in %s: 'kubectl get nodepools,nodeclaims,nodes -o yaml' has what -f takes", in.source)
 	}
 	to := now.AddDate(0, 0, p.days)
 	plans, err := in.objects.PlansOf(pools, now, to)
@@ -104,8 +133,8 @@ func (p *plan) judge() (time.Time, error) {
 		return time.Time{}, fmt.Errorf("-o %q: write table, json, yaml or html", p.output)
 	case p.days < 1 || p.days > page.MostDays:
 		return time.Time{}, fmt.Errorf("--days %d: write a number from 1 to %d", p.days, page.MostDays)
-	case len(p.files) > 0 && p.named():
-		return time.Time{}, errors.New("-f reads files and --kubeconfig or --context a cluster: give one of them")
+	case len(p.files) > 0 && p.isNamed():
+		return time.Time{}, errors.New("-f reads files, and --kubeconfig, --context and the like name a cluster: give one of them")
 	case p.at == "":
 		return time.Now(), nil
 	}

@@ -39,7 +39,7 @@ Exit codes: 0 shown, or interrupted; 1 the cluster cannot be read; 2 a mistake i
   tasuki status api web --watch
   tasuki status --serve 127.0.0.1:8088
   tasuki status -o json | jq '.[] | select(.rotation != null)'`,
-		ValidArgsFunction: q.complete(&karpv1.NodePoolList{}, 0),
+		ValidArgsFunction: q.completeObject(&karpv1.NodePoolList{}, 0),
 		RunE: func(cmd *cobra.Command, pools []string) error {
 			if err := q.judge(); err != nil {
 				return err

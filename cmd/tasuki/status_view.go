@@ -89,6 +89,10 @@ func flying(f *rotation.UnderWay, now time.Time) string {
 
 // statusTable writes the pools for people.
 func statusTable(out io.Writer, all []rotation.Overview, now time.Time) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(out, "There is no NodePool in this cluster.")
+		return err
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(statusColumns, "\t"))
 	for _, o := range all {

@@ -5,7 +5,7 @@ import "fmt"
 // A person may ask for one node out of turn. The request is an annotation on its NodeClaim, it
 // is for one attempt, and the rotation takes the same path as any other.
 const (
-	AnnotationRequested   = prefix + "rotate-requested"    // RequestWindow or RequestNow
+	AnnotationRequested   = prefix + "rotate-requested"    // "true" for the next window, "now" for outside of windows, too
 	AnnotationRequestedBy = prefix + "rotate-requested-by" // who asked, for people
 )
 

@@ -31,9 +31,9 @@ const (
 	AnnotationSurgeClaim = prefix + "surge-claim" // NodeClaim name
 	AnnotationRollbackAt = prefix + "rollback-at" // RFC 3339: the attempt is given up, and its surge reaped
 
-	// On the frozen Nodes and, AnnotationSurgeFor alone, on the placeholder.
-	AnnotationSurgeFor          = prefix + "surge-for" // NodeClaim name
-	AnnotationDoNotDisrupt      = "karpenter.sh/do-not-disrupt"
+	// On the frozen Nodes, and surge-for alone on the placeholder.
+	AnnotationSurgeFor          = prefix + "surge-for"            // NodeClaim name
+	AnnotationDoNotDisrupt      = "karpenter.sh/do-not-disrupt"   // "true"
 	AnnotationDoNotDisruptOwned = prefix + "do-not-disrupt-owned" // "true"
 	AnnotationCordoned          = prefix + "cordoned"             // "true"
 )
