@@ -87,7 +87,7 @@ func (a *Agent) placed(t capture.Target, now time.Time) (list []netip.Addr) {
 	if t.Provider == capture.Linux || now.Before(a.looks[t].located.Add(lookRarely)) {
 		return nil
 	}
-	for k := range a.served() {
+	for k := range a.servedBy(func(m *capture.Member) bool { return a.config.target(m) == t }) {
 		line := a.view.Line(k)
 		if line.Claim.Holder == capture.Holder(a.node) && line.Acquired.Epoch == line.Claim.Epoch && line.Acquired.Target == t && len(list) < executor.MaxLocated {
 			list = append(list, k.Address)
