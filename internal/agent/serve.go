@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -52,10 +51,6 @@ const (
 	identityFile = "agent.id"
 )
 
-// thrift is by how many percent the heap grows between collections. An agent at rest makes little
-// garbage, and what is free in its heap is a host's memory that nobody else has.
-const thrift = 25
-
 // ConfigError is a configuration that is refused: somebody has to correct the files.
 type ConfigError struct{ Cause error }
 
@@ -74,14 +69,11 @@ func Serve(ctx context.Context, o Options) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP) // first of all, as it would end the process
 	defer signal.Stop(hup)
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(thrift)
-	}
+	sparing()
 	config, err := LoadConfig(o.Config)
 	if err != nil {
 		return ConfigError{err}
 	}
-	debug.FreeOSMemory() // what the files were parsed into is many times as large as what is kept
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
