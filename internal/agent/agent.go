@@ -41,6 +41,7 @@ type Agent struct {
 	config   *Config
 	view     *capture.View
 	doubt    bool  // the journal may say otherwise than the view; at the start it does
+	bulk     bool  // much was read of which little is kept
 	unsaid   error // why the journal could not be written last; nil once it could
 	revision claims.Revision
 	drained  map[string]bool
@@ -65,7 +66,7 @@ func (a *Agent) load(ctx context.Context) error {
 	now := a.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.view, a.doubt, a.revision = capture.NewView(), false, claims.Revision{}
+	a.view, a.doubt, a.revision, a.bulk = capture.NewView(), false, claims.Revision{}, true
 	for k, c := range contents.Known {
 		a.view.Note(k, c)
 	}
@@ -89,7 +90,7 @@ func (a *Agent) doubts(err error) error {
 func (a *Agent) configure(c *Config) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.config = c
+	a.config, a.bulk = c, true
 	a.lan.configure(c.seats(a.node))
 }
 

@@ -85,7 +85,7 @@ func TestALookThatLocatesNothingStillShowsTheNIC(t *testing.T) {
 	s.ec2.Inject(executortest.Rule{Match: func(c executortest.Call) bool { return c.Action == "DescribeNetworkInterfaces" && c.NIC == "" },
 		Fault: executortest.Fault{Status: 403, Code: "UnauthorizedOperation", Message: "no"}})
 	nic, err := a.see(t.Context(), target, a.config.profile(target), a.placed(target, a.now())...)
-	if err == nil || !nic.Addresses[netip.MustParseAddr(address)] || !nic.Located.IsZero() {
+	if err == nil || !nic.Addresses.Has(netip.MustParseAddr(address)) || !nic.Located.IsZero() {
 		t.Errorf("%+v, %v; want the NIC, and why the address was not located", nic, err)
 	}
 	a.looked(target, nic, err)

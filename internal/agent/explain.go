@@ -184,7 +184,7 @@ func (a *Agent) explanation(p *capture.Pool, m *capture.Member, addr *capture.Ad
 		e.visible = settles
 	}
 	if nic, seen := a.nics[t]; seen {
-		e.Shown = &Shown{NIC: t.NIC, Has: nic.Addresses[addr.Addr], Forwards: nic.Forwards, Seen: nic.At.Round(0)}
+		e.Shown = &Shown{NIC: t.NIC, Has: nic.Addresses.Has(addr.Addr), Forwards: nic.Forwards, Seen: nic.At.Round(0)}
 	}
 	return e
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func (h *host) explained() (e Explanation) {
 func TestALookIsJudgedByItsAge(t *testing.T) {
 	h := obedient(t)
 	nic := capture.Target{Provider: "aws", ProviderRef: "cloud-a", NIC: "eni-a"}
-	empty := capture.NIC{Addresses: map[netip.Addr]bool{}, Forwards: true, At: h.Agent.now()}
+	empty := capture.NIC{Forwards: true, At: h.Agent.now()}
 	h.looked(nic, empty, nil)
 	if e := h.explained(); e.State != PhaseHeld || e.Confirmed.IsZero() || e.Shown == nil || e.Shown.Has || !e.Shown.Stale {
 		t.Errorf("after a look that need not show it: %+v, shown %+v", e.Capture, e.Shown)

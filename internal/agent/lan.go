@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -327,15 +328,13 @@ func (l *lan) news() (seen map[capture.Target]capture.NIC, look []capture.Target
 
 // nic is what is placed on an interface.
 func (l *lan) nic(iface string) capture.NIC {
-	nic := capture.NIC{Addresses: map[netip.Addr]bool{}}
+	var addrs []netip.Addr
 	for s, a := range l.seats {
-		for addr := range a.placed {
-			if s.iface == iface {
-				nic.Addresses[addr] = true
-			}
+		if s.iface == iface {
+			addrs = slices.AppendSeq(addrs, maps.Keys(a.placed))
 		}
 	}
-	return nic
+	return capture.NIC{Addresses: capture.NewAddresses(addrs...)}
 }
 
 // mastered are the proven instances, and since when.

@@ -87,7 +87,7 @@ func (a *Agent) placed(t capture.Target, now time.Time) (list []netip.Addr) {
 	if t.Provider == capture.Linux || now.Before(a.looks[t].located.Add(lookRarely)) {
 		return nil
 	}
-	for k := range a.served() {
+	for k := range a.servedBy(func(m *capture.Member) bool { return a.config.target(m) == t }) {
 		line := a.view.Line(k)
 		if line.Claim.Holder == capture.Holder(a.node) && line.Acquired.Epoch == line.Claim.Epoch && line.Acquired.Target == t && len(list) < executor.MaxLocated {
 			list = append(list, k.Address)
@@ -115,18 +115,16 @@ func (a *Agent) see(ctx context.Context, t capture.Target, profile executor.Prof
 	if r.NIC == nil {
 		return capture.NIC{}, failed
 	}
-	nic := capture.NIC{Addresses: map[netip.Addr]bool{}, Forwards: r.NIC.Forwards, At: began}
+	addrs := r.NIC.Addresses
+	if r.NIC.Primary.IsValid() {
+		addrs = append(addrs, r.NIC.Primary)
+	}
+	nic := capture.NIC{Addresses: capture.NewAddresses(addrs...), Forwards: r.NIC.Forwards, At: began}
 	if len(r.Places) > 0 {
 		nic.Places, nic.Located = map[netip.Addr][]string{}, began
 	}
 	for _, p := range r.Places {
 		nic.Places[p.Address] = p.NICs
-	}
-	for _, addr := range r.NIC.Addresses {
-		nic.Addresses[addr] = true
-	}
-	if r.NIC.Primary.IsValid() {
-		nic.Addresses[r.NIC.Primary] = true
 	}
 	return nic, failed
 }

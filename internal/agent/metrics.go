@@ -105,11 +105,16 @@ func (l levels) Collect(to chan<- prometheus.Metric) {
 
 // served are the keys of this node: each address of its pools, in its domain.
 func (a *Agent) served() iter.Seq[capture.Key] {
+	return a.servedBy(func(*capture.Member) bool { return true })
+}
+
+// servedBy are those of some of its memberships.
+func (a *Agent) servedBy(by func(*capture.Member) bool) iter.Seq[capture.Key] {
 	return func(yield func(capture.Key) bool) {
 		for i := range a.config.Pools {
 			p := &a.config.Pools[i]
 			for j := range p.Members {
-				if p.Members[j].Node != a.node {
+				if p.Members[j].Node != a.node || !by(&p.Members[j]) {
 					continue
 				}
 				k := capture.Key{Pool: p.Name, Domain: p.Members[j].Domain()}

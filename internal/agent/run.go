@@ -54,6 +54,7 @@ func (l *loop) turn(ctx context.Context) {
 		l.out++
 		go func() { l.ended <- work(ctx) }()
 	}
+	l.tidy()
 	l.wait(ctx, next)
 }
 

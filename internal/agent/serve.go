@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -70,11 +69,11 @@ func Serve(ctx context.Context, o Options) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP) // first of all, as it would end the process
 	defer signal.Stop(hup)
+	sparing()
 	config, err := LoadConfig(o.Config)
 	if err != nil {
 		return ConfigError{err}
 	}
-	debug.FreeOSMemory() // what the files were parsed into is many times as large as what is kept
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}

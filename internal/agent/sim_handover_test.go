@@ -215,7 +215,7 @@ func TestC07AnAssignmentIsNotLostBeforeItCanShow(t *testing.T) {
 		p.looks("a")
 		p.goOn(a, 1000)
 	}
-	if nic := a.loop.nics[a.loop.targets()[0]]; nic.Addresses[simAddr(1)] {
+	if nic := a.loop.nics[a.loop.targets()[0]]; nic.Addresses.Has(simAddr(1)) {
 		t.Fatal("the NIC shows the address: nothing is tested")
 	}
 	p.settles()

@@ -30,11 +30,11 @@ func large(addresses, members int) (s *Snapshot, rows []Action) {
 	m := &p.Members[0]
 	target := s.target(m)
 	now := time.Now()
-	nic := NIC{Addresses: map[netip.Addr]bool{}, Forwards: true, At: now.Add(visible)}
+	nic := NIC{Forwards: true, At: now.Add(visible)}
 	keys := []Key{target.forwarding()}
 	for _, a := range p.Addresses {
 		keys = append(keys, Key{"p", a.Addr, m.Domain()})
-		nic.Addresses[a.Addr] = true
+		nic.Addresses = append(nic.Addresses, a.Addr)
 	}
 	for _, k := range keys {
 		rows = append(rows, Action{

@@ -63,15 +63,15 @@ type deciding struct {
 func (d *deciding) pool(p *Pool, m *Member) {
 	l := line{key: Key{Pool: p.Name, Domain: m.Domain()}, pool: p, member: m}
 	at := d.place(d.s.target(m))
-	desired := rank(p, l.key.Domain, d.s.Absent).remembering()
+	choose := rank(p, l.key.Domain, d.s.Absent).remembering()
 	kept := false
-	known, others := d.s.lines[l.key.scope()], d.s.siblings(l.key)
+	known, others := walk{lines: d.s.lines[l.key.scope()]}, d.s.siblings(l.key)
 	for i := range p.Addresses {
 		a := &p.Addresses[i]
 		l.key.Address = a.Addr
-		d.read(&l, known[a.Addr])
-		for _, lines := range others {
-			l.floor = max(l.floor, lines[a.Addr].highest())
+		d.read(&l, known.entry(a.Addr))
+		for i := range others {
+			l.floor = max(l.floor, others[i].entry(a.Addr).highest())
 		}
 		if l.Claim.Holder == d.self {
 			d.holds++
@@ -81,7 +81,7 @@ func (d *deciding) pool(p *Pool, m *Member) {
 		}
 		holder := None
 		if home := d.s.home(p, a); home != "" { // what lives nowhere is captured nowhere
-			holder = d.paced(&l, d.desired(&l, home, desired))
+			holder = d.paced(&l, d.desired(&l, home, choose))
 		}
 		if holder != d.self {
 			d.give(&l, holder)
@@ -98,11 +98,11 @@ func (d *deciding) pool(p *Pool, m *Member) {
 
 // desired is the holder of a line whose address lives at home: by whom the member's method
 // leaves it to.
-func (d *deciding) desired(l *line, home string, ranked func(home string, current Holder) Holder) Holder {
+func (d *deciding) desired(l *line, home string, choose func(home string, current Holder) choice) Holder {
 	if l.member.Capture.Method == ProxyARP {
 		return d.local(l, home)
 	}
-	return d.unhurried(l, home, ranked(home, l.Claim.Holder))
+	return d.unhurried(l, choose(home, l.Claim.Holder))
 }
 
 // rest gives up what this node holds, has placed or has begun beside what the pools list. The
@@ -116,21 +116,21 @@ func (d *deciding) rest() {
 		if !k.Address.IsValid() || e.Claim.Holder != d.self && !e.unsettled() {
 			continue
 		}
-		if l := d.find(k); !l.listed() {
+		if l := d.line(k); !l.listed() {
 			keys = append(keys, k)
 		}
 	}
 	slices.SortFunc(keys, Key.Compare)
 	for _, k := range keys {
-		l := d.find(k)
-		d.read(&l, d.s.lines[k.scope()][k.Address])
+		l := d.line(k)
+		d.read(&l, d.s.find(k))
 		l.orphan = true
 		d.leave(&l)
 	}
 }
 
-// find is the line of a key, with the pool that it is in.
-func (d *deciding) find(k Key) line {
+// line is the line of a key, with the pool that it is in.
+func (d *deciding) line(k Key) line {
 	l := line{key: k}
 	for i := range d.s.Pools {
 		if d.s.Pools[i].Name == k.Pool {

@@ -52,7 +52,7 @@ func (d *deciding) drift(l *line, at *place) (kind DriftKind, on []string, seen 
 		return DriftMember, on, at.nic.Located
 	case lacks:
 		return DriftForeign, on, at.nic.Located
-	case located && at.nic.shows(l.key) && len(on) > 0:
+	case located && at.shows(l.key) && len(on) > 0:
 		return DriftTwo, on, at.nic.Located
 	}
 	return "", nil, time.Time{}

@@ -30,7 +30,10 @@ func TestC11ADriftIsCalledByWhereTheAddressIs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			n, k, nic := holding()
 			done := n.view.Line(k).Acquired.At
-			shown := NIC{Forwards: true, At: done.Add(visible), Addresses: map[netip.Addr]bool{k.Address: tt.has}}
+			shown := NIC{Forwards: true, At: done.Add(visible)}
+			if tt.has {
+				shown.Addresses = NewAddresses(k.Address)
+			}
 			if tt.located > 0 {
 				shown.Located, shown.Places = done.Add(tt.located), map[netip.Addr][]string{k.Address: tt.places}
 			}

@@ -1,7 +1,5 @@
 package capture
 
-import "net/netip"
-
 // index is what a view derives from its lines, so that a decision looks at those alone that
 // concern its node. It says nothing that the lines do not, whatever order they came in.
 type index struct {
@@ -49,10 +47,10 @@ func (x *index) count(k Key, e *entry, n int) {
 }
 
 // siblings are the lines of a key's pool in other domains.
-func (v *View) siblings(k Key) (others []map[netip.Addr]*entry) {
+func (v *View) siblings(k Key) (others []walk) {
 	for s, lines := range v.lines {
 		if s.pool == k.Pool && s.domain != k.Domain {
-			others = append(others, lines)
+			others = append(others, walk{lines: lines})
 		}
 	}
 	return others

@@ -3,7 +3,6 @@ package capture
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"reflect"
 	"slices"
 	"testing"
@@ -134,7 +133,7 @@ func drawSnapshot(t *rapid.T, now time.Time) *Snapshot {
 	w.policy.MaxPerRun = rapid.IntRange(0, 3).Draw(t, "budget")
 	for _, target := range someTargets {
 		w.nics[target] = NIC{
-			Addresses: map[netip.Addr]bool{addr(1): rapid.Bool().Draw(t, "shown")}, Forwards: rapid.Bool().Draw(t, "forwards"),
+			Addresses: rapid.SliceOfN(rapid.Just(addr(1)), 0, 1).Draw(t, "shown"), Forwards: rapid.Bool().Draw(t, "forwards"),
 			At: now.Add(-rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "seen")),
 		}
 	}

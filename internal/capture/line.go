@@ -27,17 +27,26 @@ type place struct {
 	Target
 	nic  NIC
 	seen bool
+	near int // where it showed the last address
 }
 
 func (d *deciding) place(t Target) place {
 	nic, seen := d.s.NICs[t]
-	return place{t, nic, seen}
+	return place{Target: t, nic: nic, seen: seen}
+}
+
+// shows is shows of the NIC, for whoever asks about one address after the other.
+func (p *place) shows(k Key) bool {
+	if !k.Address.IsValid() {
+		return p.nic.Forwards
+	}
+	return p.nic.Addresses.has(k.Address, &p.near)
 }
 
 // lacks reports a NIC that does not show what an effect should have brought, or taken, a time
 // after which it would.
 func (p *place) lacks(shown bool, k Key, after Effect) bool {
-	return p.seen && p.nic.At.Sub(after.At) >= p.visible() && p.nic.shows(k) != shown
+	return p.seen && p.nic.At.Sub(after.At) >= p.visible() && p.shows(k) != shown
 }
 
 // visible is how long a cloud may take to show what it has done.
@@ -222,8 +231,8 @@ func (d *deciding) anew(l *line, t Target) bool {
 			continue
 		}
 		home := d.s.home(other.pool, &other.pool.Addresses[at])
-		d.read(&other, d.s.lines[other.key.scope()][other.key.Address])
-		if home != "" && d.desired(&other, home, rank(other.pool, other.key.Domain, d.s.Absent).desired) == d.self {
+		d.read(&other, d.s.find(other.key))
+		if home != "" && d.desired(&other, home, rank(other.pool, other.key.Domain, d.s.Absent).choose) == d.self {
 			return true
 		}
 	}

@@ -9,11 +9,7 @@ import (
 
 // shows is what the provider shows of a NIC at an instant.
 func shows(at time.Time, addrs ...netip.Addr) NIC {
-	nic := NIC{Addresses: map[netip.Addr]bool{}, Forwards: true, At: at}
-	for _, a := range addrs {
-		nic.Addresses[a] = true
-	}
-	return nic
+	return NIC{Addresses: NewAddresses(addrs...), Forwards: true, At: at}
 }
 
 // released is a node that has placed an address, and released it after an attempt that was perhaps

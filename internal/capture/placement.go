@@ -45,9 +45,9 @@ func (m *Member) drained(absent Absent) bool {
 // unhurried is who is to hold a line for now: whoever holds it and may, until the one with a better
 // right takes it. That one does so by itself, so that nobody lets go for one that cannot act; and not
 // while an attempt of its own from before may be carried out yet, as it would have to wait for that.
-func (d *deciding) unhurried(l *line, home string, holder Holder) Holder {
-	current := l.Claim.Holder
-	if current == holder || holder == None || !l.may(current, home, d.s.Absent) {
+func (d *deciding) unhurried(l *line, choice choice) Holder {
+	current, holder := l.Claim.Holder, choice.holder
+	if current == holder || holder == None || !choice.may {
 		return holder
 	}
 	if current == d.self && !d.s.Absent.Unheard[string(holder)] || holder == d.self && l.busy {
@@ -56,26 +56,31 @@ func (d *deciding) unhurried(l *line, home string, holder Holder) Holder {
 	return holder
 }
 
-// may reports a member of the line's domain that may hold an address which lives at home.
-func (l *line) may(holder Holder, home string, absent Absent) bool {
-	return slices.ContainsFunc(l.pool.Members, func(m Member) bool {
-		return Holder(m.Node) == holder && m.Domain() == l.key.Domain && m.Site != home && !m.gone(absent)
-	})
+// choice is who is to hold an address, and whether the one that holds it may.
+type choice struct {
+	holder Holder
+	may    bool
 }
 
-// remembering is desired for whoever asks about many addresses: it answers alike about those
+func (r ranking) choose(home string, current Holder) choice {
+	return choice{r.desired(home, current), slices.ContainsFunc(r, func(m *Member) bool {
+		return Holder(m.Node) == current && m.Site != home
+	})}
+}
+
+// remembering is choose for whoever asks about many addresses: it answers alike about those
 // that live at one site and have one holder.
-func (r ranking) remembering() func(home string, current Holder) Holder {
+func (r ranking) remembering() func(home string, current Holder) choice {
 	type question struct {
 		home    string
 		current Holder
 	}
-	answers := map[question]Holder{}
-	return func(home string, current Holder) Holder {
+	answers := map[question]choice{}
+	return func(home string, current Holder) choice {
 		q := question{home, current}
 		answer, known := answers[q]
 		if !known {
-			answer = r.desired(home, current)
+			answer = r.choose(home, current)
 			answers[q] = answer
 		}
 		return answer

@@ -40,7 +40,7 @@ type Home struct {
 
 // NIC is what the provider showed of a network interface.
 type NIC struct {
-	Addresses map[netip.Addr]bool
+	Addresses Addresses
 	Forwards  bool
 	At        time.Time
 
@@ -55,7 +55,7 @@ func (n *NIC) shows(k Key) bool {
 	if !k.Address.IsValid() {
 		return n.Forwards
 	}
-	return n.Addresses[k.Address]
+	return n.Addresses.Has(k.Address)
 }
 
 // member is the node's membership in a pool, nil when it has none.

@@ -3,7 +3,6 @@ package capture
 import (
 	"cmp"
 	"iter"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,7 @@ import (
 // and after a restart it is built anew from the same. Its times are those of this process,
 // by its monotonic clock.
 type View struct {
-	lines map[scope]map[netip.Addr]*entry
+	lines map[scope]lines
 	index
 }
 
@@ -77,14 +76,14 @@ type Trace struct {
 
 // NewView returns the view of a node that knows nothing.
 func NewView() *View {
-	return &View{lines: map[scope]map[netip.Addr]*entry{}, index: newIndex()}
+	return &View{lines: map[scope]lines{}, index: newIndex()}
 }
 
 // all are the entries of all keys.
 func (v *View) all() iter.Seq2[Key, *entry] {
 	return func(yield func(Key, *entry) bool) {
 		for s, lines := range v.lines {
-			for addr, e := range lines {
+			for addr, e := range lines.all() {
 				if !yield(Key{s.pool, addr, s.domain}, e) {
 					return
 				}
@@ -93,17 +92,18 @@ func (v *View) all() iter.Seq2[Key, *entry] {
 	}
 }
 
+// find is the entry of a key, nil for none.
+func (v *View) find(k Key) *entry {
+	w := walk{lines: v.lines[k.scope()]}
+	return w.entry(k.Address)
+}
+
 // entry is the entry of a key, from now on.
 func (v *View) entry(k Key) *entry {
-	lines := v.lines[k.scope()]
-	if lines == nil {
-		lines = map[netip.Addr]*entry{}
-		v.lines[k.scope()] = lines
-	}
-	e := lines[k.Address]
+	e := v.find(k)
 	if e == nil {
 		e = &entry{}
-		lines[k.Address] = e
+		v.lines[k.scope()] = v.lines[k.scope()].with(k.Address, e)
 		v.count(k, e, 1)
 	}
 	return e
@@ -227,7 +227,7 @@ func (e *entry) unmark(m Marker) {
 
 // Line is what is known of a key.
 func (v *View) Line(k Key) Line {
-	if e := v.lines[k.scope()][k.Address]; e != nil {
+	if e := v.find(k); e != nil {
 		return e.Line
 	}
 	return Line{}

@@ -45,6 +45,9 @@ func (t *tx) loadKnown(known map[capture.Key]capture.Claim) error {
 		if k.Address, err = parseAddress(addr); err != nil {
 			return t.file.Damaged("%v", err)
 		}
+		sqlitefile.Share(&k.Pool)
+		sqlitefile.Share(&k.Domain)
+		sqlitefile.Share(&c.Holder)
 		known[k] = c
 		return nil
 	})

@@ -28,6 +28,12 @@ func (t *tx) scan(scan sqlitefile.Scan) (r Row, err error) {
 	if r.Key.Address, err = parseAddress(addr); err != nil {
 		return r, t.file.Damaged("action %s: %v", id, err)
 	}
+	sqlitefile.Share(&r.Key.Pool)
+	sqlitefile.Share(&r.Key.Domain)
+	sqlitefile.Share(&r.Holder)
+	sqlitefile.Share(&r.Provider)
+	sqlitefile.Share(&r.ProviderRef)
+	sqlitefile.Share(&r.NIC)
 	r.NotBefore, r.Deadline, r.Created, r.Updated = notBefore.Time, deadline.Time, created.Time, updated.Time
 	if r.ID() != id {
 		return r, t.file.Damaged("action %s has what belongs to %s", id, r.ID())

@@ -107,6 +107,7 @@ func source(path string, more ...string) string {
 	query := append([]string{
 		"mode=rw", "_busy_timeout=" + busy, "_synchronous=FULL", "_foreign_keys=1", "_dqs=0", "_defensive=1",
 		"_pragma=trusted_schema(0)", "_pragma=cell_size_check(1)",
+		"_pragma=cache_size(-500)", // KiB for each connection: the system caches the file, too
 	}, more...)
 	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + strings.Join(query, "&")
 }

@@ -3,6 +3,7 @@ package sqlitefile
 import (
 	"context"
 	"database/sql"
+	"unique"
 )
 
 // Tx is a transaction.
@@ -60,6 +61,9 @@ func (tx *Tx) Row(query string, args []any, places ...any) error {
 
 // Scan reads the row at hand into places.
 type Scan func(places ...any) error
+
+// Share has a name that many rows have be in memory once.
+func Share[S ~string](name *S) { *name = unique.Make(*name).Value() }
 
 // Rows calls each for every row.
 func (tx *Tx) Rows(query string, args []any, each func(Scan) error) error {

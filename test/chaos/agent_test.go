@@ -187,12 +187,12 @@ func root() string {
 	return filepath.Join(filepath.Dir(here), "../..")
 }
 
-// buildAgent builds the agent, with some more flags.
+// buildAgent builds the agent as it is shipped, with some more flags.
 func buildAgent(t testing.TB, flags ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tasuki-agent")
-	build := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "./cmd/tasuki-agent")...)
-	build.Dir = root()
+	build := exec.Command("go", append(append([]string{"build", "-tags", "grpcnotrace", "-o", path}, flags...), "./cmd/tasuki-agent")...)
+	build.Dir, build.Env = root(), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build tasuki-agent: %v\n%s", err, out)
 	}

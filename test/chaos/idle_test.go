@@ -56,6 +56,8 @@ func idle(b *testing.B) {
 	b.ReportMetric((ownAfter-own).Seconds()*100/took, "agent-cpu-%")
 	b.ReportMetric((executorsAfter-executors).Seconds()*100/took, "executors-cpu-%")
 	b.ReportMetric(a.memory("VmRSS"), "MB-resident")
+	b.ReportMetric(a.memory("RssAnon"), "MB-anonymous")
+	b.ReportMetric(a.memory("RssFile"), "MB-of-files")
 	b.ReportMetric(a.memory("VmHWM"), "MB-peak")
 	b.ReportMetric(0, "ns/op")
 }

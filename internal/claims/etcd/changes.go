@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"unique"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -161,9 +162,14 @@ func (s *Store) understand(r *reading, c *claims.Changes) error {
 		if err != nil {
 			return damaged(kv, err)
 		}
-		if c.Claims[capture.Key{Pool: p[0], Address: addr, Domain: capture.Domain(p[2])}], err = claim(kv); err != nil {
+		held, err := claim(kv)
+		if err != nil {
 			return err
 		}
+		// Names that many claims have are in memory once.
+		k := capture.Key{Pool: unique.Make(p[0]).Value(), Address: addr, Domain: capture.Domain(unique.Make(p[2]).Value())}
+		held.Holder = unique.Make(held.Holder).Value()
+		c.Claims[k] = held
 	}
 	for _, kv := range r.homes {
 		p, err := s.parts(homeKeys, kv, 2)

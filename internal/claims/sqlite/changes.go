@@ -53,6 +53,9 @@ func news(tx *sqlitefile.Tx, since uint64, c *claims.Changes) error {
 		if err == nil {
 			k.Address, err = parseAddress(addr)
 		}
+		sqlitefile.Share(&k.Pool)
+		sqlitefile.Share(&k.Domain)
+		sqlitefile.Share(&claim.Holder)
 		c.Claims[k] = claim
 		return err
 	})
