@@ -199,7 +199,7 @@ func TestAHostWithoutAnIdentityIsToldSo(t *testing.T) {
 			h := newHost(t)
 			h.Ail(c.ail, c.status)
 			q := executor.Request{Verb: executor.Describe, NIC: "vnic-a", Profile: executor.Profile{Endpoint: h.URL()}}
-			r := execute(context.Background(), q, h.clock, limits{time.Second, time.Second, time.Second})
+			r := execute(context.Background(), q, h.clock, limits{time.Second, time.Second, 5 * time.Second})
 			h.Want(r, c.want, "no OCI identity", http.StatusText(c.status))
 			if n := len(h.Calls()); n != 0 || r.Calls != 0 {
 				t.Errorf("OCI was asked %d times, want never", n)
@@ -229,7 +229,7 @@ func TestAMetadataServiceThatIsAwayIsTriedAgain(t *testing.T) {
 	h := newHost(t)
 	t.Setenv("OCI_METADATA_BASE_URL", "http://127.0.0.1:1/opc/v2")
 	q := executor.Request{Verb: executor.Describe, NIC: "vnic-a", Profile: executor.Profile{Endpoint: h.URL()}}
-	h.Want(execute(context.Background(), q, h.clock, limits{time.Second, time.Second, time.Second}), executor.OutcomeRetry, "refused")
+	h.Want(execute(context.Background(), q, h.clock, limits{time.Second, time.Second, 5 * time.Second}), executor.OutcomeRetry, "refused")
 }
 
 func TestTheRegionIsThatOfTheProfileOrElseOfTheHost(t *testing.T) {
