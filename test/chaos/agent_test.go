@@ -51,7 +51,7 @@ func (w *site) newAgent(name string) *agent {
 	must(w.t, os.Mkdir(w.path(name), 0o700))
 	var endpoints []string
 	for _, m := range w.cluster.Members {
-		p := etcdtest.NewProxy(w.t, "127.0.0.1:0", strings.TrimPrefix(m.Client, "http://"))
+		p := etcdtest.NewProxy(w.t, strings.TrimPrefix(m.Client, "http://"))
 		a.ways = append(a.ways, p)
 		endpoints = append(endpoints, "\"http://"+p.Addr()+"\"")
 	}

@@ -14,7 +14,7 @@ import (
 // that does not elect another leader because the machine is busy: that is a matter of the tests
 // of faults, and an error here.
 func TestStore(t *testing.T) {
-	c := started(t, newCluster(t, 3, "--unsafe-no-fsync", "--heartbeat-interval=150", "--election-timeout=1500"))
+	c := started(t, newCluster(t, 3, "--unsafe-no-fsync", "--heartbeat-interval=250", "--election-timeout=4000"))
 	var made atomic.Int64
 	claimstest.Run(t, func(t *testing.T) claimstest.Subject {
 		t.Parallel()
@@ -23,7 +23,7 @@ func TestStore(t *testing.T) {
 			Open: func(t *testing.T) claims.Store {
 				return opened(t, Options{Endpoints: endpoints(c.Members...), Prefix: prefix, Timeout: patience})
 			},
-			Now: time.Now, Pass: time.Sleep, TTL: 3 * time.Second,
+			Now: time.Now, Pass: time.Sleep, TTL: 6 * time.Second, // the least that it grants
 		}
 	})
 }

@@ -98,18 +98,19 @@ func New(t testing.TB, n int, flags ...string) *Cluster {
 	must(t, err)
 	c := &Cluster{}
 	var initial, direct []string
-	ports, scheme := freePorts(t, 3*n), "http://"
+	ports, scheme := freePorts(t, 2*n), "http://"
 	if slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--cert-file=") }) {
 		scheme = "https://"
 	}
 	for i := range n {
-		m := &Member{Name: fmt.Sprintf("m%d", i), Dir: filepath.Join(t.TempDir(), "etcd"), Client: scheme + ports[3*i], Peer: "http://" + ports[3*i+1]}
-		m.peers = NewProxy(t, ports[3*i+1], ports[3*i+2])
-		m.way = NewProxy(t, "127.0.0.1:0", ports[3*i])
+		m := &Member{Name: fmt.Sprintf("m%d", i), Dir: filepath.Join(t.TempDir(), "etcd"), Client: scheme + ports[2*i]}
+		m.peers = NewProxy(t, ports[2*i+1])
+		m.way = NewProxy(t, ports[2*i])
+		m.Peer = "http://" + m.peers.Addr()
 		m.args = append([]string{
 			"--name=" + m.Name, "--data-dir=" + m.Dir, "--log-level=warn",
 			"--listen-client-urls=" + m.Client, "--advertise-client-urls=" + m.Client,
-			"--listen-peer-urls=http://" + ports[3*i+2], "--initial-advertise-peer-urls=" + m.Peer,
+			"--listen-peer-urls=http://" + ports[2*i+1], "--initial-advertise-peer-urls=" + m.Peer,
 		}, flags...)
 		initial = append(initial, m.Name+"="+m.Peer)
 		direct = append(direct, m.Client)
@@ -262,20 +263,23 @@ func (c *Cluster) Restore(t testing.TB, path string) {
 	}
 }
 
+// taken are the ports that this process has given to a member.
+var taken sync.Map
+
 // freePorts are ports below those that the kernel gives to outgoing connections, so that a
-// member that is started again finds its own free.
+// member that is started again finds its own free; and no two members of this process get one.
 func freePorts(t testing.TB, n int) (addrs []string) {
 	t.Helper()
-	var held []net.Listener
-	for len(held) < n {
-		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(20000+rand.IntN(12000)))
-		if err == nil {
-			held = append(held, l)
+	for len(addrs) < n {
+		port := 20000 + rand.IntN(12000)
+		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			continue
+		}
+		_ = l.Close()
+		if _, given := taken.LoadOrStore(port, true); !given {
 			addrs = append(addrs, l.Addr().String())
 		}
-	}
-	for _, l := range held {
-		_ = l.Close()
 	}
 	return addrs
 }

@@ -23,9 +23,9 @@ type Proxy struct {
 const serverFrom = "\r\nX-Server-From: "
 
 // NewProxy listens until the test is over.
-func NewProxy(t testing.TB, listen, target string) *Proxy {
+func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", listen)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	p := &Proxy{listener: l, target: target, open: map[net.Conn]string{}, barred: func(string) bool { return false }}
 	p.resumed = sync.NewCond(&p.mu)
