@@ -10,7 +10,7 @@ HELM  := $(GO) tool -modfile=tools/helm/go.mod helm
 # Without gRPC's own traces, which nobody here can look at, the linker can leave out what is not
 # called: that is a seventh of tasuki-agent's program in memory.
 build: ## the commands, into bin/
-	$(GO) build -tags grpcnotrace -o bin/ ./cmd/...
+	CGO_ENABLED=0 $(GO) build -tags grpcnotrace -o bin/ ./cmd/...
 
 PREFIX ?= /usr/local
 

@@ -4,9 +4,32 @@ import (
 	"flag"
 	"testing"
 	"time"
+
+	"github.com/tasuki-io/tasuki/internal/executor/executortest"
 )
 
-var nics = flag.Int("seize.nics", 20, "of the host that dies, with fifty addresses each")
+var (
+	nics = flag.Int("seize.nics", 20, "of the host that dies, with fifty addresses each")
+	rate = flag.Float64("seize.rate", 0, "how many changes per second EC2 takes after the first fifty; 0 is all of them")
+)
+
+// limited is what is too much for EC2: a bucket of fifty tokens, of which each change that is
+// taken costs one, and which is refilled at a rate per second.
+func limited(rate float64) func(executortest.Call) bool {
+	const bucket = 50
+	tokens, at := float64(bucket), time.Now()
+	return func(c executortest.Call) bool {
+		if !c.Changes() {
+			return false
+		}
+		tokens, at = min(bucket, tokens+rate*c.At.Sub(at).Seconds()), c.At
+		if tokens < 1 {
+			return true
+		}
+		tokens--
+		return false
+	}
+}
 
 // BenchmarkSeize is a host that dies and leaves a thousand addresses on twenty NICs, as many as
 // EC2 gives them. The times are counted from the end of its lease as another client of the
@@ -39,6 +62,9 @@ func seize(b *testing.B) {
 	dead, heir := w.agents[0], w.agents[1]
 	before := len(w.ec2.Calls())
 	own, children := heir.cpu()
+	if *rate > 0 {
+		w.ec2.Inject(executortest.Rule{Match: limited(*rate), Fault: executortest.Throttled})
+	}
 	b.StartTimer()
 	dead.kill()
 	wait(b, "b holding everything", 10*time.Minute, settled("b"))
@@ -54,6 +80,7 @@ func seize(b *testing.B) {
 		}
 		if c.Code != "" {
 			refused++
+			continue
 		}
 		switch c.Action {
 		case "AssignPrivateIpAddresses":

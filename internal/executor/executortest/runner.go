@@ -77,7 +77,7 @@ func Main(m *testing.M) (exit int) {
 	return m.Run()
 }
 
-// Binary builds tasuki-executor, once in a run of the tests, and returns its path.
+// Binary builds tasuki-executor as it is shipped, once in a run of the tests, and returns its path.
 func Binary(t testing.TB) string {
 	t.Helper()
 	path, err := binary()
@@ -94,7 +94,9 @@ var binary = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(built, "tasuki-executor")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/tasuki-io/tasuki/cmd/tasuki-executor").CombinedOutput()
+	build := exec.Command("go", "build", "-o", path, "github.com/tasuki-io/tasuki/cmd/tasuki-executor")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build tasuki-executor: %w\n%s", err, out)
 	}
