@@ -73,7 +73,7 @@ func (a *agent) start(shift time.Duration) {
 	}
 	a.cmd = exec.Command(args[0], args[1:]...)
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	a.cmd.Env = append(append(os.Environ(), a.wall.environment()), a.w.ec2.Environment()...)
+	a.cmd.Env = append(append([]string{"PATH=" + os.Getenv("PATH")}, a.wall.environment()), a.w.ec2.Environment()...)
 	from, to, err := os.Pipe()
 	must(t, err)
 	a.cmd.Stderr = to
