@@ -100,10 +100,11 @@ func (f *play) shut(d Decision, now time.Time) bool {
 }
 
 // view is what Decide is shown: the claims that are not calm, one of those that are on their
-// way out, and of the calm ones that are eligible the first.
+// way out, and of the calm ones that are eligible the first. It lasts until the next view.
 func (f *play) view(now time.Time) Snapshot {
+	clear(f.pool.Nodes)
 	s := f.pool
-	s.NodeClaims, s.Nodes = nil, map[string]Node{}
+	s.NodeClaims = s.NodeClaims[:0]
 	show := func(c *actor) {
 		s.NodeClaims = append(s.NodeClaims, c.NodeClaim)
 		for _, name := range c.nodes {
@@ -143,6 +144,7 @@ func (f *play) view(now time.Time) Snapshot {
 	for _, name := range f.loose {
 		s.Nodes[name] = f.nodes[name]
 	}
+	f.pool.NodeClaims = s.NodeClaims // its room is used again
 	return s
 }
 

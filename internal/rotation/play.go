@@ -14,7 +14,7 @@ import (
 
 // play is the world of a forecast: one pool, its nodes, and a Karpenter that is never late.
 type play struct {
-	pool   Snapshot // without its claims and nodes
+	pool   Snapshot // its claims and nodes are those of the last view
 	policy *Policy
 	to     time.Time
 
@@ -91,6 +91,9 @@ func nodeNamed(name, claim string) Node {
 }
 
 func newPlay(s Snapshot, from, to time.Time) *play {
+	p := *s.Governance.Policy
+	p.Windows = p.Windows.Remembering()
+	s.Governance.Policy = &p
 	f := &play{
 		pool: s, policy: s.Governance.Policy, to: to, started: from,
 		claims: make(map[string]*actor, len(s.NodeClaims)), nodes: maps.Clone(s.Nodes),
@@ -106,7 +109,7 @@ func newPlay(s Snapshot, from, to time.Time) *play {
 	f.waiting = queue[timed]{before: sooner, counts: func(t timed) bool { return t.place == waiting }}
 	f.deadlines = queue[timed]{before: func(a, b timed) bool { return before(&a.NodeClaim, &b.NodeClaim) }, counts: func(t timed) bool { return t.place != leaving && t.place != gone }}
 	f.events = queue[event]{before: func(a, b event) bool { return sooner(a.timed, b.timed) }, counts: func(e event) bool { return e.place != gone }}
-	f.pool.NodeClaims, f.pool.Nodes = nil, nil
+	f.pool.NodeClaims, f.pool.Nodes = nil, map[string]Node{}
 
 	owned := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(f.nodes)) {
