@@ -40,7 +40,7 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time, first
 	begun := c.state() == StatePending && (err != nil || !start.IsZero())
 	if !begun {
 		d.Plan = append(slices.Grow(d.Plan, 3), s.markPending(c, now))
-		start = now.Truncate(time.Second)                              // as the annotation holds it
+		start = now.Truncate(time.Second) // as the annotation holds it
 	}
 	// A started-at that cannot be read ends the attempt: it can no longer be timed.
 	deadline := start.Add(p.ReadyTimeout)
