@@ -55,7 +55,7 @@ func Forecast(s Snapshot, from, to time.Time) []Turn {
 		for _, step := range d.Plan {
 			f.act(step, now)
 		}
-		if len(d.Plan) > 0 {
+		if len(d.Plan) > 0 && !waits(d, now) {
 			continue
 		}
 		if f.shut(d, now) {
@@ -77,6 +77,12 @@ func Forecast(s Snapshot, from, to time.Time) []Turn {
 		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.NodeClaim, b.NodeClaim))
 	})
 	return f.turns
+}
+
+// waits reports a plan after which there is nothing to write until Karpenter has done its part, or
+// the time for that is up.
+func waits(d Decision, now time.Time) bool {
+	return (d.Reason == ReasonAwaitingSurge || d.Reason == ReasonAwaitingDrain) && d.Wake.After(now)
 }
 
 // shut reports one of the first gates, which time alone opens, and has Karpenter do until then

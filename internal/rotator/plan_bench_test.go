@@ -36,7 +36,6 @@ kind: RotationPolicy
 metadata: {name: all}
 spec:
   nodePoolSelector: {}
-  ageThreshold: 120h
   maintenanceWindows: [{timezone: Europe/Berlin, days: [%s], start: "%s", end: "%s"}]
   surge: {cooldownAfter: 0s, drainEstimate: 30s, provisioningEstimate: 30s}
 `, window.days, window.start, window.end)
