@@ -38,7 +38,7 @@ LEADERS := R18KilledDuring|R19|R20|R27|LeaderIs
 E2E     := $(GO) test -count=1 -timeout 40m ./test/e2e
 
 # The lab mostly waits, and the simulations only reckon: they run beside each other.
-SIMULATIONS := $(GO) test -count=1 -timeout 40m -v -run 'TestSimulation$$' ./internal/rotator ./internal/agent
+SIMULATIONS := $(GO) test -count=1 -timeout 40m -v -run 'TestSimulation$$|TestThePlanIsWhatTheControllerDoes' ./internal/rotator ./internal/agent
 
 test: ## everything: unit tests with the race detector, each benchmark once, the long simulations, then the lab
 	$(GO) test -race -short -count=1 ./...

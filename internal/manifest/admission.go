@@ -2,9 +2,12 @@ package manifest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -24,6 +27,15 @@ type admission struct {
 	structural *structuralschema.Structural
 	schema     validation.SchemaValidator
 	rules      *structuralcel.Validator
+
+	apart []string // top-level fields of which the verdict on the others does not depend
+	known sync.Map // JSON of the others -> verdict
+}
+
+// verdict is what is wrong with an object, and what it is with its defaults.
+type verdict struct {
+	problems []problem
+	object   map[string]any
 }
 
 // newAdmission reads the schema of a version from a CustomResourceDefinition.
@@ -53,11 +65,36 @@ func newAdmission(definition []byte, version string) (*admission, error) {
 		return nil, fmt.Errorf("CustomResourceDefinition %s: %w", v1.Name, err)
 	}
 	a.rules = structuralcel.NewValidator(a.structural, true, celconfig.PerCallLimit)
+	if sub, _ := apiextensions.GetSubresourcesForVersion(&crd, version); sub != nil && sub.Status != nil && len(a.structural.XValidations) == 0 {
+		a.apart = append(a.apart, "status") // what creates an object has no say in it
+	}
+	if len(a.structural.XValidations) == 0 && len(a.structural.Properties["metadata"].Properties) == 0 {
+		a.apart = append(a.apart, "metadata")
+	}
 	return a, nil
 }
 
-// admit fills the defaults of an object in, and returns what is wrong with it.
+// admit fills the defaults of an object in, and returns what is wrong with it. Nodes mostly
+// differ in what its verdict does not depend on, and one verdict then does for all of them.
 func (a *admission) admit(object map[string]any) []problem {
+	judged := maps.Clone(object)
+	for _, field := range a.apart {
+		delete(judged, field)
+	}
+	key, err := json.Marshal(judged)
+	if err != nil {
+		return []problem{{"", err.Error()}}
+	}
+	v, ok := a.known.Load(string(key))
+	if !ok {
+		v, _ = a.known.LoadOrStore(string(key), verdict{a.judge(judged), judged})
+	}
+	maps.Copy(object, v.(verdict).object)
+	return v.(verdict).problems
+}
+
+// judge fills the defaults of an object in, and returns what is wrong with it.
+func (a *admission) judge(object map[string]any) []problem {
 	var problems []problem
 	for _, path := range structuralpruning.PruneWithOptions(object, a.structural, true,
 		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	yamlv4 "go.yaml.in/yaml/v4"
 	"sigs.k8s.io/yaml"
@@ -20,6 +21,14 @@ type document struct {
 
 	within  string // path of the item of a list
 	subject string // kind and name, once they are known
+
+	tree *tree // of data, for its lines
+}
+
+// tree is a YAML document with its lines, read when somebody asks for one.
+type tree struct {
+	once sync.Once
+	root *yamlv4.Node // nil if there is none
 }
 
 // problem is something that is wrong at a path of an object.
@@ -29,24 +38,36 @@ type problem struct{ path, text string }
 func documents(file string, data []byte) []document {
 	var out []document
 	d := document{file: file}
+	from, at, line := 0, 0, 0
 	add := func() {
-		if !blank(d.data) {
-			d.number = len(out) + 1
+		if d.data = data[from:at]; !blank(d.data) {
+			d.number, d.tree = len(out)+1, &tree{}
 			out = append(out, d)
 		}
 	}
-	line := 0
 	for text := range bytes.Lines(data) {
 		line++
-		if rest, ok := bytes.CutPrefix(text, []byte("---")); ok && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' && bytes.TrimSpace(rest)[0] == '#') {
+		if ends(text) {
 			add()
-			d = document{file: file, line: line}
-			continue
+			d, from = document{file: file, line: line}, at+len(text)
 		}
-		d.data = append(d.data, text...)
+		at += len(text)
 	}
 	add()
 	return out
+}
+
+// ends reports a line between two documents.
+func ends(line []byte) bool {
+	rest, begins := bytes.CutPrefix(line, []byte("---"))
+	if !begins {
+		var ends bool
+		if rest, ends = bytes.CutPrefix(line, []byte("...")); !ends {
+			return false
+		}
+	}
+	rest = bytes.TrimSpace(rest)
+	return len(rest) == 0 || line[3] == ' ' && rest[0] == '#'
 }
 
 var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\s+)?(?:line (\d+): )?(.*)`)
@@ -88,11 +109,10 @@ var pathStep = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
 
 // lineOf is the line of the document, from 1, on which a path begins.
 func (d document) lineOf(path string) int {
-	var root yamlv4.Node
-	if err := yamlv4.Unmarshal(d.data, &root); err != nil || len(root.Content) == 0 {
+	n := d.tree.of(d.data)
+	if n == nil {
 		return 1
 	}
-	n := root.Content[0]
 	line := n.Line
 	for _, step := range pathStep.FindAllString(strings.TrimPrefix(d.within+"."+path, "."), -1) {
 		next, at := child(n, strings.Trim(step, "[]"))
@@ -102,6 +122,16 @@ func (d document) lineOf(path string) int {
 		n, line = next, at
 	}
 	return line
+}
+
+func (t *tree) of(data []byte) *yamlv4.Node {
+	t.once.Do(func() {
+		var root yamlv4.Node
+		if err := yamlv4.Unmarshal(data, &root); err == nil && len(root.Content) > 0 {
+			t.root = root.Content[0]
+		}
+	})
+	return t.root
 }
 
 // child is a member of a mapping or an item of a sequence, and the line on which it begins.

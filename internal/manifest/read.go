@@ -8,8 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	kjson "sigs.k8s.io/json"
 )
@@ -28,9 +31,13 @@ type Kind struct {
 // Object is one that was read, as what New of its Kind returns.
 type Object struct {
 	Kind, Name string
-	Place      string // file, document and line, for people
 	Value      any
+
+	in document
 }
+
+// Place is the file, document and line, for people.
+func (o Object) Place() string { return o.in.place("") }
 
 // Reader reads objects of some kinds.
 type Reader struct {
@@ -95,15 +102,38 @@ func (r *Reader) Read(names []string, stdin io.Reader) ([]Object, error) {
 
 // ReadFiles reads the objects of files. What is wrong is reported in full, one line each.
 func (r *Reader) ReadFiles(files []File) ([]Object, error) {
+	var all []document
+	for _, f := range files {
+		all = append(all, documents(f.Name, f.Text)...)
+	}
+	found := make([][]item, len(all))
+	atOnce(len(all), func(i int) { found[i] = all[i].items() })
+	items := slices.Concat(found...)
+	read := make([]result, len(items))
+	atOnce(len(items), func(i int) { read[i] = r.object(items[i]) })
+
 	var objects []Object
 	var errs []error
-	for _, f := range files {
-		for _, d := range documents(f.Name, f.Text) {
-			read, err := r.document(d)
-			objects, errs = append(objects, read...), append(errs, err...)
+	for _, one := range read {
+		if errs = append(errs, one.errs...); one.errs == nil {
+			objects = append(objects, one.Object)
 		}
 	}
 	return objects, errors.Join(append(errs, twice(objects)...)...)
+}
+
+// atOnce calls do with every number below n, on all processors.
+func atOnce(n int, do func(int)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	workers.Wait()
 }
 
 // filesOf are the files that a name stands for.
@@ -149,79 +179,105 @@ func contents(file string, stdin io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// document reads the object of a document, or the items of a list.
-func (r *Reader) document(d document) ([]Object, []error) {
+// item is the object of a document, or one of its list.
+type item struct {
+	document
+	object map[string]any
+	err    error // why it is none
+}
+
+// result is what became of an item.
+type result struct {
+	Object
+	errs []error
+}
+
+// value is what the document holds.
+func (d document) value() (any, error) {
+	if list, ok := d.longList(); ok {
+		return list, nil
+	}
 	raw, err := d.json()
 	if err != nil {
-		return nil, []error{err}
+		return nil, err
 	}
 	var value any
 	strict, err := kjson.UnmarshalStrict(raw, &value) // integers stay integers
 	if err = errors.Join(append(strict, err)...); err != nil {
-		return nil, []error{d.complain("", "%v", err)}
+		return nil, d.complain("", "%v", err)
+	}
+	return value, nil
+}
+
+// items are the object of a document, or those of its list.
+func (d document) items() []item {
+	value, err := d.value()
+	if err != nil {
+		return []item{{err: err}}
 	}
 	object, ok := value.(map[string]any)
 	switch {
 	case value == nil:
-		return nil, nil
+		return nil
 	case !ok:
-		return nil, []error{d.complain("", "this is not a Kubernetes object: it has neither apiVersion nor kind")}
+		return []item{{err: d.complain("", "this is not a Kubernetes object: it has neither apiVersion nor kind")}}
 	case !strings.HasSuffix(text(object["kind"]), "List"):
-		return r.object(d, object)
+		return []item{{document: d, object: object}}
 	}
-	items, ok := object["items"].([]any)
+	list, ok := object["items"].([]any)
 	if !ok {
-		return nil, []error{d.complain("", "%s has no items", text(object["kind"]))}
+		return []item{{err: d.complain("", "%s has no items", text(object["kind"]))}}
 	}
-	var objects []Object
-	var errs []error
-	for i, item := range items {
-		of := d
+	items := make([]item, len(list))
+	for i, one := range list {
+		of := &items[i]
+		of.document = d
 		of.within = fmt.Sprintf("items[%d]", i)
-		one, ok := item.(map[string]any)
-		if !ok {
-			errs = append(errs, of.complain("", "this is not a Kubernetes object"))
+		if of.object, ok = one.(map[string]any); !ok {
+			of.err = of.complain("", "this is not a Kubernetes object")
 			continue
 		}
 		// The items of a typed list leave out what its kind says already.
-		if kind := strings.TrimSuffix(text(object["kind"]), "List"); kind != "" && one["kind"] == nil {
-			one["kind"], one["apiVersion"] = kind, object["apiVersion"]
+		if kind := strings.TrimSuffix(text(object["kind"]), "List"); kind != "" && of.object["kind"] == nil {
+			of.object["kind"], of.object["apiVersion"] = kind, object["apiVersion"]
 		}
-		read, err := r.object(of, one)
-		objects, errs = append(objects, read...), append(errs, err...)
 	}
-	return objects, errs
+	return items
 }
 
-func (r *Reader) object(d document, object map[string]any) ([]Object, []error) {
-	version, kind := text(object["apiVersion"]), text(object["kind"])
+// object judges an item, and reads it.
+func (r *Reader) object(d item) result {
+	if d.err != nil {
+		return result{errs: []error{d.err}}
+	}
+	version, kind := text(d.object["apiVersion"]), text(d.object["kind"])
 	i := slices.IndexFunc(r.kinds, func(k Kind) bool { return k.APIVersion == version && k.Kind == kind })
 	if i < 0 {
-		return nil, []error{d.complain("kind", "kind %q of apiVersion %q is none of %s: leave it out", kind, version, r.known())}
+		return result{errs: []error{d.complain("kind", "kind %q of apiVersion %q is none of %s: leave it out", kind, version, r.known())}}
 	}
-	metadata, _ := object["metadata"].(map[string]any)
+	metadata, _ := d.object["metadata"].(map[string]any)
 	name := text(metadata["name"])
 	d.subject = strings.TrimSpace(kind + " " + name)
 	if name == "" {
-		return nil, []error{d.complain("metadata", "name is missing")}
+		return result{errs: []error{d.complain("metadata", "name is missing")}}
 	}
 	var errs []error
 	if a := r.admission[kind]; a != nil {
-		for _, p := range a.admit(object) {
+		for _, p := range a.admit(d.object) {
 			errs = append(errs, d.complain(p.path, "%s", p.text))
 		}
 	}
 	if len(errs) > 0 {
-		return nil, errs
+		return result{errs: errs}
 	}
-	raw, err := json.Marshal(object)
+	raw, err := json.Marshal(d.object)
 	if err != nil {
-		return nil, []error{d.complain("", "%v", err)}
+		return result{errs: []error{d.complain("", "%v", err)}}
 	}
 	value := r.kinds[i].New()
 	strict, err := kjson.UnmarshalStrict(raw, value)
 	if err != nil {
-		return nil, []error{d.complain("", "%v", err)}
+		return result{errs: []error{d.complain("", "%v", err)}}
 	}
 	for _, err := range strict {
 		path := ""
@@ -231,7 +287,7 @@ func (r *Reader) object(d document, object map[string]any) ([]Object, []error) {
 		}
 		errs = append(errs, d.complain(path, "%v", err))
 	}
-	return []Object{{Kind: kind, Name: name, Place: d.place(""), Value: value}}, errs
+	return result{Object{Kind: kind, Name: name, Value: value, in: d.document}, errs}
 }
 
 func (r *Reader) known() string {
@@ -245,17 +301,17 @@ func (r *Reader) known() string {
 // twice complains of objects that were read before.
 func twice(objects []Object) []error {
 	var errs []error
-	first := map[string]string{}
+	first := map[string]Object{}
 	for _, o := range objects {
 		key := o.Kind + " " + o.Name
 		if namespaced, ok := o.Value.(interface{ GetNamespace() string }); ok {
 			key += " " + namespaced.GetNamespace()
 		}
 		if there, ok := first[key]; ok {
-			errs = append(errs, fmt.Errorf("%s: %s %s is there already, at %s: remove one", o.Place, o.Kind, o.Name, there))
+			errs = append(errs, fmt.Errorf("%s: %s %s is there already, at %s: remove one", o.Place(), o.Kind, o.Name, there.Place()))
 			continue
 		}
-		first[key] = o.Place
+		first[key] = o
 	}
 	return errs
 }

@@ -57,7 +57,7 @@ func TestReads(t *testing.T) {
 	}
 	var got []string
 	for _, o := range objects {
-		got = append(got, o.Kind+" "+o.Name+" "+strings.TrimPrefix(o.Place, dir+"/"))
+		got = append(got, o.Kind+" "+o.Name+" "+strings.TrimPrefix(o.Place(), dir+"/"))
 	}
 	want := []string{
 		"RotationPolicy api a.yaml: document 1, line 3", "Node a a.yaml: document 2, line 11",
@@ -88,6 +88,7 @@ func TestRefuses(t *testing.T) {
 		"no YAML":              {node + "---\nkind: Node\n\tx: 1\n", "stdin: document 2, line 6: this is not YAML: found a tab character that violates indentation"},
 		"a key twice":          {node + "kind: Node\n", "stdin: document 1, line 4: this is not YAML: key \"kind\" already set in map"},
 		"an object twice":      {node + "---\n" + node, "stdin: document 2, line 5: Node a is there already, at stdin: document 1, line 1: remove one"},
+		"after the end":        {node + "...\n" + node, "stdin: document 2, line 5: Node a is there already, at stdin: document 1, line 1: remove one"},
 		"an older API version": {strings.Replace(node, "v1", "v1beta1", 1), "stdin: document 1, line 2: kind \"Node\" of apiVersion \"v1beta1\" is none of RotationPolicy (noderotation.io/v1alpha1), Node (v1): leave it out"},
 	} {
 		t.Run(name, func(t *testing.T) {

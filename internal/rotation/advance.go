@@ -33,13 +33,13 @@ func (s *Snapshot) advance(p *Policy, name string, now time.Time) Decision {
 }
 
 // surge brings the capacity up and, once it is there, releases it to the drain: state
-// none or pending.
-func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decision {
-	d := Decision{Active: c.Name, Reason: ReasonAwaitingSurge}
+// none or pending; first is what has to be written before.
+func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time, first ...Step) Decision {
+	d := Decision{Active: c.Name, Reason: ReasonAwaitingSurge, Plan: first}
 	start, err := readPast(c.Annotations, AnnotationStartedAt, now)
 	begun := c.state() == StatePending && (err != nil || !start.IsZero())
 	if !begun {
-		d.Plan = append(d.Plan, s.markPending(c, now))
+		d.Plan = append(slices.Grow(d.Plan, 3), s.markPending(c, now))
 		start = now.Truncate(time.Second) // as the annotation holds it
 	}
 	// A started-at that cannot be read ends the attempt: it can no longer be timed.
@@ -102,7 +102,7 @@ func (s *Snapshot) surge(p *Policy, c *NodeClaim, v survey, now time.Time) Decis
 		}
 		return d
 	}
-	d.Plan = append(d.Plan, s.handOver(c, host, start, now)...)
+	d.Plan = s.handOver(d.Plan, c, host, start, now)
 	d.Reason = ReasonAwaitingDrain
 	return d
 }
@@ -161,8 +161,8 @@ func (s *Snapshot) recordSurgeClaim(plan []Step, c *NodeClaim) []Step {
 // handOver releases the capacity to the drain: the transition is written, pool first,
 // then the placeholder goes, and only once it is gone the NodeClaim. Kept through the
 // drain, the placeholder would make Karpenter plan a second node for the evicted pods.
-func (s *Snapshot) handOver(c *NodeClaim, host Node, start, now time.Time) []Step {
-	var plan []Step
+func (s *Snapshot) handOver(plan []Step, c *NodeClaim, host Node, start, now time.Time) []Step {
+	plan = slices.Grow(plan, 5)
 	if step, missing := freeze(host, c.Name, false); missing {
 		plan = append(plan, step)
 	}
@@ -268,7 +268,7 @@ func (s *Snapshot) rollback(p *Policy, c *NodeClaim, now time.Time) Decision {
 	}
 	retries := c.retries() + 1
 	at := now.UTC().Truncate(time.Second) // as the annotation holds it
-	d.Plan = append(d.Plan, s.releaseNodes(c.Name)...)
+	d.Plan = s.releaseNodes(d.Plan, c.Name)
 	d.Plan = append(d.Plan,
 		Step{
 			Act: ActMarkFailed, On: c.Object,

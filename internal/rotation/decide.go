@@ -160,9 +160,7 @@ func (s *Snapshot) attempt(p *Policy, c *NodeClaim, v survey, now time.Time, fir
 		w.Moving = true
 		return Decision{Reason: ReasonInsufficientHeadroom, Detail: f.String(), Warnings: []Warning{w}}
 	}
-	d := s.surge(p, c, v, now)
-	d.Plan = append(first, d.Plan...)
-	return d
+	return s.surge(p, c, v, now, first...)
 }
 
 // ungoverned is the answer for a pool without a governing policy, or with more than one:

@@ -55,7 +55,7 @@ func Forecast(s Snapshot, from, to time.Time) []Turn {
 		for _, step := range d.Plan {
 			f.act(step, now)
 		}
-		if len(d.Plan) > 0 {
+		if len(d.Plan) > 0 && !waits(d, now) {
 			continue
 		}
 		if f.shut(d, now) {
@@ -79,6 +79,12 @@ func Forecast(s Snapshot, from, to time.Time) []Turn {
 	return f.turns
 }
 
+// waits reports a plan after which there is nothing to write until Karpenter has done its part, or
+// the time for that is up.
+func waits(d Decision, now time.Time) bool {
+	return (d.Reason == ReasonAwaitingSurge || d.Reason == ReasonAwaitingDrain) && d.Wake.After(now)
+}
+
 // shut reports one of the first gates, which time alone opens, and has Karpenter do until then
 // what it does: no node that goes or comes changes the answer, nor does any later gate.
 func (f *play) shut(d Decision, now time.Time) bool {
@@ -100,10 +106,11 @@ func (f *play) shut(d Decision, now time.Time) bool {
 }
 
 // view is what Decide is shown: the claims that are not calm, one of those that are on their
-// way out, and of the calm ones that are eligible the first.
+// way out, and of the calm ones that are eligible the first. It lasts until the next view.
 func (f *play) view(now time.Time) Snapshot {
+	clear(f.pool.Nodes)
 	s := f.pool
-	s.NodeClaims, s.Nodes = nil, map[string]Node{}
+	s.NodeClaims = s.NodeClaims[:0]
 	show := func(c *actor) {
 		s.NodeClaims = append(s.NodeClaims, c.NodeClaim)
 		for _, name := range c.nodes {
@@ -143,6 +150,7 @@ func (f *play) view(now time.Time) Snapshot {
 	for _, name := range f.loose {
 		s.Nodes[name] = f.nodes[name]
 	}
+	f.pool.NodeClaims = s.NodeClaims // its room is used again
 	return s
 }
 

@@ -45,7 +45,7 @@ func rehearse(t *rapid.T, s Snapshot, from, to time.Time) []Turn {
 			r.started = start
 		}
 		if p := r.Placeholder; p != nil {
-			r.launch(c, p.Created)
+			r.launch(c, r.awaited(c, from), p.Created)
 		}
 	}
 	for range 20_000 {
@@ -98,7 +98,8 @@ func (r *rehearsal) perform(t *rapid.T, plan []Step) {
 		}
 		switch c := r.claim(st.On.Name); st.Act {
 		case ActCreatePlaceholder:
-			r.launch(r.claim(st.Create.SurgeFor), r.now)
+			c := r.claim(st.Create.SurgeFor)
+			r.launch(c, r.claim(c.Annotations[AnnotationSurgeClaim]), r.now)
 		case ActDeleteNodeClaim, ActReapSurgeClaim:
 			r.goes(c)
 		}
@@ -127,11 +128,7 @@ func (r *rehearsal) goes(c *NodeClaim) {
 	r.due = append(r.due, cue{at, "ends", c.Name})
 }
 
-func (r *rehearsal) launch(c *NodeClaim, asked time.Time) {
-	surge := r.claim(c.Annotations[AnnotationSurgeClaim])
-	if surge == nil {
-		surge = r.claimOn(r.Placeholder.NodeName)
-	}
+func (r *rehearsal) launch(c, surge *NodeClaim, asked time.Time) {
 	if surge == nil || surge.Name == c.Name || !surge.Deleting.IsZero() {
 		born := asked
 		if start := c.startedAt(r.now); born.Before(start) {
@@ -219,7 +216,7 @@ func (r *rehearsal) expires(c *NodeClaim) {
 		if standing, _, _ := r.standing(r.Governance.Policy, c, r.now); standing != Eligible {
 			lost.Lost = string(standing)
 		} else {
-			lost.Lost = string(r.decide().Reason)
+			lost.Lost = keeps(r.Snapshot.decide(r.now)) // as windows are not judged in it
 		}
 		r.turns = append(r.turns, lost)
 	}
@@ -373,6 +370,75 @@ func TestAForecastStartsNoSoonerThanTheController(t *testing.T) {
 			turns := Forecast(w.Snapshot, w.now, w.now.Add(day))
 			if len(turns) == 0 || turns[0].NodeClaim != "blue-a" || !turns[0].Start.Equal(w.now.Add(tt.wait)) {
 				t.Errorf("at %s the forecast is %+v, want blue-a after %s", stamp(w.now), turns, tt.wait)
+			}
+		})
+	}
+}
+
+// One node, amid an attempt: what has been launched for it is what takes over, or is reaped, and
+// there is never one node more. Then one generation follows the other.
+func TestAForecastGoesOnFromTheMiddleOfAnAttempt(t *testing.T) {
+	for name, with := range map[string]func(*world){
+		"the surge has not registered": func(*world) {},
+		"it is given up, and the placeholder gone": func(w *world) {
+			edit(&w.claim("blue-00000").Annotations, map[string]string{AnnotationRollbackAt: stamp(w.now), AnnotationSurgeClaim: "blue-00000+1"}, nil)
+			w.Placeholder = nil
+		},
+		"it has expired, and the placeholder is still there": func(w *world) {
+			c := w.claim("blue-00000")
+			edit(&c.Annotations, map[string]string{AnnotationState: StateExpired}, []string{AnnotationStartedAt})
+			c.Deleting = w.now
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := crowd(t, 1, 1, 0)
+			w.attempt()
+			w.join(NodeClaim{Object: Object{Name: "blue-00000+1"}, Created: w.now, ExpireAfter: ptr(14 * day), GracePeriod: ptr(time.Hour)})
+			with(w)
+			turns := Forecast(w.Snapshot, w.now, w.now.AddDate(0, 0, 60))
+			if len(turns) < 4 {
+				t.Fatalf("turns: %+v", turns)
+			}
+			for i := 1; i < len(turns); i++ {
+				if turns[i].Start.Sub(turns[i-1].Start) < 5*day {
+					t.Fatalf("of one node there have come to be two: %+v", turns)
+				}
+			}
+		})
+	}
+}
+
+// The node that takes over holds the pods, and needs as much room when its own time comes.
+func TestAForecastMovesThePods(t *testing.T) {
+	w := crowd(t, 1, 1, 0)
+	w.Governance.Policy = policyOn(t, "daily 00:00-24:00 UTC")
+	w.NodePool.Limits, w.NodePool.InUse = list("cpu", "6"), list("cpu", "4")
+	w.Pods = map[string][]*corev1.Pod{"node-00000": {runningPod("web", "cpu", "3")}}
+	turns := Forecast(w.Snapshot, w.now, w.now.AddDate(0, 0, 60))
+	if len(turns) < 4 {
+		t.Fatalf("turns: %+v", turns)
+	}
+	for _, turn := range turns {
+		if turn.Lost != string(ReasonInsufficientHeadroom) {
+			t.Errorf("%s is %q, and wants 3 cpus of 2", turn.NodeClaim, turn.Lost)
+		}
+	}
+}
+
+// What expires at the very instant at which its rotation would begin, or another one end, is
+// lost, too.
+func TestAForecastCallsNothingRotatedThatIsLost(t *testing.T) {
+	for name, annotations := range map[string]map[string]string{
+		"begins": nil, "ends": {AnnotationActive: "gone", AnnotationActiveState: StateDraining},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := crowd(t, 1, 1, 0)
+			w.Governance.Policy = policyOn(t, "daily 00:00-24:00 UTC")
+			w.NodePool.Annotations = annotations
+			w.claim("blue-00000").Created = w.now.Add(-14 * day)
+			turns := Forecast(w.Snapshot, w.now, w.now.AddDate(0, 0, 7))
+			if len(turns) != 1 || turns[0].Lost != string(Eligible) {
+				t.Errorf("turns: %+v", turns)
 			}
 		})
 	}

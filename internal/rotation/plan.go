@@ -2,6 +2,7 @@ package rotation
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -169,12 +170,11 @@ func (s *Snapshot) cleanup(claim string) []Step {
 	if s.Placeholder != nil {
 		plan = append(plan, s.deletePlaceholder(claim))
 	}
-	return append(plan, s.releaseNodes(claim)...)
+	return s.releaseNodes(plan, claim)
 }
 
 // releaseNodes gives back every node that carries the rotation's surge-for.
-func (s *Snapshot) releaseNodes(claim string) []Step {
-	var plan []Step
+func (s *Snapshot) releaseNodes(plan []Step, claim string) []Step {
 	frozen := make([]string, 0, 2)
 	for name, n := range s.Nodes {
 		if n.Annotations[AnnotationSurgeFor] == claim {
@@ -182,6 +182,7 @@ func (s *Snapshot) releaseNodes(claim string) []Step {
 		}
 	}
 	sort.Strings(frozen)
+	plan = slices.Grow(plan, len(frozen)+1) // and, mostly, the release of the anchor
 	for _, name := range frozen {
 		plan = append(plan, release(s.Nodes[name], claim))
 	}

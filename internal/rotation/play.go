@@ -14,7 +14,7 @@ import (
 
 // play is the world of a forecast: one pool, its nodes, and a Karpenter that is never late.
 type play struct {
-	pool   Snapshot // without its claims and nodes
+	pool   Snapshot // its claims and nodes are those of the last view
 	policy *Policy
 	to     time.Time
 
@@ -40,6 +40,7 @@ type actor struct {
 	NodeClaim
 	nodes []string // in Snapshot.Nodes
 	place place
+	heir  *actor // to which its pods go, nil if there is none yet
 }
 
 // place is where an actor is kept.
@@ -65,15 +66,20 @@ type event struct {
 	ends bool
 }
 
-// settle takes the nodes that come up, or have a bad time, to be well when they are due.
+// settle takes the nodes that come up, or have a bad time, to be well when they are due. One that
+// comes up for a placeholder does so with it.
 func settle(s Snapshot, p *Policy, now time.Time) Snapshot {
 	s.NodeClaims, s.Nodes = slices.Clone(s.NodeClaims), maps.Clone(s.Nodes)
 	if s.Nodes == nil {
 		s.Nodes = map[string]Node{}
 	}
+	var surge *NodeClaim
+	if c := s.claim(s.NodePool.Annotations[AnnotationActive]); c != nil {
+		surge = s.awaited(c, now)
+	}
 	for i := range s.NodeClaims {
 		c := &s.NodeClaims[i]
-		if standing, _, _ := s.standing(p, c, now); standing != NotDue {
+		if standing, _, _ := s.standing(p, c, now); standing != NotDue || c == surge {
 			continue
 		}
 		if c.Ready = true; c.NodeName == "" {
@@ -91,6 +97,9 @@ func nodeNamed(name, claim string) Node {
 }
 
 func newPlay(s Snapshot, from, to time.Time) *play {
+	p := *s.Governance.Policy
+	p.Windows = p.Windows.Remembering()
+	s.Governance.Policy = &p
 	f := &play{
 		pool: s, policy: s.Governance.Policy, to: to, started: from,
 		claims: make(map[string]*actor, len(s.NodeClaims)), nodes: maps.Clone(s.Nodes),
@@ -106,7 +115,10 @@ func newPlay(s Snapshot, from, to time.Time) *play {
 	f.waiting = queue[timed]{before: sooner, counts: func(t timed) bool { return t.place == waiting }}
 	f.deadlines = queue[timed]{before: func(a, b timed) bool { return before(&a.NodeClaim, &b.NodeClaim) }, counts: func(t timed) bool { return t.place != leaving && t.place != gone }}
 	f.events = queue[event]{before: func(a, b event) bool { return sooner(a.timed, b.timed) }, counts: func(e event) bool { return e.place != gone }}
-	f.pool.NodeClaims, f.pool.Nodes = nil, nil
+	f.pool.NodeClaims, f.pool.Nodes, f.pool.Pods = nil, map[string]Node{}, map[string][]*corev1.Pod{}
+	for name := range s.Nodes {
+		f.pool.Pods[name] = s.Pods[name]
+	}
 
 	owned := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(f.nodes)) {
@@ -123,7 +135,7 @@ func newPlay(s Snapshot, from, to time.Time) *play {
 		}
 		f.enter(c, from)
 	}
-	f.resume(from)
+	f.resume(&s, from)
 	return f
 }
 
@@ -147,7 +159,7 @@ func (f *play) enter(c *actor, now time.Time) {
 }
 
 // resume takes in a rotation that is under way.
-func (f *play) resume(now time.Time) {
+func (f *play) resume(s *Snapshot, now time.Time) {
 	c := f.claims[f.active()]
 	if c == nil {
 		return
@@ -156,10 +168,18 @@ func (f *play) resume(now time.Time) {
 	if start := c.startedAt(now); !start.IsZero() {
 		f.started = start
 	}
+	if surge := f.claims[c.Annotations[AnnotationSurgeClaim]]; surge != nil { // a rollback reaps it
+		c.heir = surge
+		f.watch(surge)
+	}
 	if p := f.pool.Placeholder; p != nil {
 		copied := *p
 		f.pool.Placeholder = &copied
-		f.launch(c, p.Created, now)
+		var surge *actor
+		if known := s.awaited(&c.NodeClaim, now); known != nil {
+			surge = f.claims[known.Name]
+		}
+		f.launch(c, surge, p.Created, now)
 	}
 	if c.place == leaving && c.state() == StateDraining {
 		f.rotated(c)
@@ -227,9 +247,9 @@ func (f *play) expire(c *actor, deadline, now time.Time) {
 	}
 	f.leave(c, now)
 	if c.Name != f.active() { // which has a surge
-		heir := f.born(c.Name, now)
-		f.register(heir)
-		f.enter(heir, now)
+		c.heir = f.born(c, now)
+		f.register(c.heir)
+		f.enter(c.heir, now)
 	}
 }
 
@@ -242,26 +262,41 @@ func (f *play) cause(c *actor, now time.Time) string {
 		return string(f.closed)
 	}
 	s := f.view(now)
-	return string(s.decide(now).Reason)
+	return keeps(s.decide(now))
 }
 
+// keeps is what keeps an eligible claim from being rotated. If its rotation would begin, or
+// another one end, at the very instant at which it expires, that is nothing but the time.
+func keeps(d Decision) string {
+	if d.Reason == "" || len(d.Plan) > 0 && d.Plan[0].Act == ActClaimAnchor {
+		return string(Eligible)
+	}
+	return string(d.Reason)
+}
+
+// finish takes a drained claim away. Its pods are then where room was made for them.
 func (f *play) finish(c *actor) {
 	c.place = gone
 	for _, name := range c.nodes {
+		if heir := c.heir; heir != nil && heir.place != gone && len(heir.nodes) > 0 {
+			f.pool.Pods[heir.nodes[0]] = slices.Concat(f.pool.Pods[heir.nodes[0]], f.pool.Pods[name])
+		}
 		delete(f.nodes, name)
+		delete(f.pool.Pods, name)
 	}
 	delete(f.claims, c.Name)
 	delete(f.watched, c.Name)
 	delete(f.leaving, c.Name)
 }
 
-// born is a claim that replaces another one.
-func (f *play) born(after string, now time.Time) *actor {
-	name := heir(after, func(name string) bool { return f.claims[name] != nil })
+// born is a claim that replaces another one, with as much room.
+func (f *play) born(after *actor, now time.Time) *actor {
+	name := heir(after.Name, func(name string) bool { return f.claims[name] != nil })
 	pool := f.pool.NodePool
 	return &actor{NodeClaim: NodeClaim{
 		Object: Object{Kind: KindNodeClaim, Name: name, UID: name}, Created: now.Truncate(time.Second),
 		ExpireAfter: pool.ExpireAfter, GracePeriod: pool.GracePeriod, Requirements: pool.Requirements,
+		Allocatable: after.Allocatable,
 	}}
 }
 
@@ -278,21 +313,14 @@ func heir(of string, taken func(string) bool) string {
 	}
 }
 
-// launch brings up the capacity that a placeholder asks for, on the claim that it was seen on
-// or on a new one.
-func (f *play) launch(c *actor, asked, now time.Time) {
-	surge := f.claims[c.Annotations[AnnotationSurgeClaim]]
-	if surge == nil && f.pool.Placeholder.NodeName != "" {
-		for _, o := range f.claims {
-			if slices.Contains(o.nodes, f.pool.Placeholder.NodeName) {
-				surge = o
-			}
-		}
-	}
+// launch brings up the capacity that a placeholder asks for, on the claim that is known to make
+// room for it or on a new one.
+func (f *play) launch(c, surge *actor, asked, now time.Time) {
 	if surge == nil || surge == c || surge.place == leaving {
-		surge = f.born(c.Name, later(asked, c.startedAt(now)))
+		surge = f.born(c, later(asked, c.startedAt(now)))
 		f.enter(surge, now)
 	}
+	c.heir = surge
 	f.watch(surge)
 	f.events.push(event{timed{later(now, asked.Add(f.policy.provisioning())), surge}, false})
 }
@@ -322,7 +350,8 @@ func (f *play) act(st Step, now time.Time) {
 			Object: Object{Kind: KindPlaceholder, Name: st.On.Name}, SurgeFor: st.Create.SurgeFor,
 			NodePool: st.Create.NodePool, Created: now.Truncate(time.Second), Phase: corev1.PodPending,
 		}
-		f.launch(f.claims[st.Create.SurgeFor], now, now)
+		c := f.claims[st.Create.SurgeFor]
+		f.launch(c, f.claims[c.Annotations[AnnotationSurgeClaim]], now, now)
 	case st.Act == ActDeletePlaceholder:
 		if p := f.pool.Placeholder; p != nil && p.Name == st.On.Name {
 			f.pool.Placeholder = nil

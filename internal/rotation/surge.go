@@ -1,7 +1,10 @@
 package rotation
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,6 +74,38 @@ func (s *Snapshot) unproven(c *NodeClaim, start time.Time) string {
 	return ""
 }
 
+// unregistered are the NodeClaims that were born within the attempt and have no Node yet.
+func (s *Snapshot) unregistered(c *NodeClaim, start time.Time) []*NodeClaim {
+	var fits []*NodeClaim
+	for i := range s.NodeClaims {
+		if o := &s.NodeClaims[i]; o.Name != c.Name && o.bornWithin(start) && o.Deleting.IsZero() && s.nodeOf(o) == "" {
+			fits = append(fits, o)
+		}
+	}
+	return fits
+}
+
+// awaited is the NodeClaim that makes room for the placeholder, nil if none can be. Of several
+// that may, it is the youngest.
+func (s *Snapshot) awaited(c *NodeClaim, now time.Time) *NodeClaim {
+	if s.Placeholder == nil {
+		return nil
+	}
+	if surge := s.claim(c.Annotations[AnnotationSurgeClaim]); surge != nil {
+		return surge
+	}
+	if s.Placeholder.NodeName != "" {
+		return s.boundClaim(c)
+	}
+	fits := s.unregistered(c, earliest(c.startedAt(now), s.Placeholder.Created))
+	if len(fits) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(fits, func(a, b *NodeClaim) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name))
+	})
+}
+
 // boundClaim is the NodeClaim under the node that the placeholder is bound to: the surge
 // claim that the attempt has induced or been absorbed by.
 func (s *Snapshot) boundClaim(c *NodeClaim) *NodeClaim {
@@ -103,12 +138,7 @@ func (s *Snapshot) reapable(c *NodeClaim, now time.Time) (claim *NodeClaim, why 
 	// Node runs nothing, Karpenter launches another for pods that still wait, and left alone it
 	// would be a second extra node of a rotation that failed.
 	if surge == nil {
-		var fits []*NodeClaim
-		for i := range s.NodeClaims {
-			if o := &s.NodeClaims[i]; o.Name != c.Name && o.bornWithin(start) && o.Deleting.IsZero() && s.nodeOf(o) == "" {
-				fits = append(fits, o)
-			}
-		}
+		fits := s.unregistered(c, start)
 		if len(fits) > 1 {
 			return nil, fmt.Sprintf("%d NodeClaims without a Node were created since %s, and none is proven to be the surge: they are left to Karpenter", len(fits), stamp(start))
 		}

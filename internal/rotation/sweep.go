@@ -66,7 +66,10 @@ func Sweep(anchors Anchors, left Remains, now time.Time) []Step {
 	}
 	for _, n := range left.Nodes {
 		of := n.Annotations[AnnotationSurgeFor]
-		if st := release(n, of); len(st.Clear) > 0 && !anchors[of] && !anchors[n.Claim] {
+		if anchors[of] || anchors[n.Claim] {
+			continue
+		}
+		if st := release(n, of); len(st.Clear) > 0 {
 			steps = append(steps, st)
 		}
 	}
@@ -83,7 +86,10 @@ func Sweep(anchors Anchors, left Remains, now time.Time) []Step {
 		}
 	}
 	for _, p := range left.NodePools {
-		if orphaned := present(p.Annotations, anchorSet...); p.Annotations[AnnotationActive] == "" && len(orphaned) > 0 {
+		if p.Annotations[AnnotationActive] != "" {
+			continue
+		}
+		if orphaned := present(p.Annotations, anchorSet...); len(orphaned) > 0 {
 			steps = append(steps, Step{Act: ActClearOrphan, On: p.Object, Clear: orphaned})
 		}
 	}

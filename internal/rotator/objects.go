@@ -51,7 +51,7 @@ func ObjectsOf(read []manifest.Object) (o Objects, notes []string, err error) {
 			o.NodePools = append(o.NodePools, *v)
 		case *karpv1.NodeClaim:
 			if v.CreationTimestamp.IsZero() {
-				return Objects{}, nil, fmt.Errorf("%s: NodeClaim %s: metadata.creationTimestamp is missing, and with it the age of the node", r.Place, v.Name)
+				return Objects{}, nil, fmt.Errorf("%s: NodeClaim %s: metadata.creationTimestamp is missing, and with it the age of the node", r.Place(), v.Name)
 			}
 			o.NodeClaims = append(o.NodeClaims, *v)
 		case *corev1.Node:

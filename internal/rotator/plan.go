@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -135,16 +136,19 @@ func (o Objects) Plans(now, to time.Time) []Plan {
 	for i := range o.Pods {
 		pods[o.Pods[i].Spec.NodeName] = append(pods[o.Pods[i].Spec.NodeName], &o.Pods[i])
 	}
-	out := []Plan{}
+	out := make([]Plan, len(o.NodePools))
+	var all sync.WaitGroup
 	for i := range o.NodePools {
-		pool := &o.NodePools[i]
-		s := snapshotOf(pool, claims[pool.Name], nodes[pool.Name], placeholders)
-		s.Governance = (&policies{}).govern(pool.Labels, o.Policies, now) // not shared: those of files have no UID to be known by
-		s.Pods = pods
-		p := planOf(*s, now, to)
-		p.Selected = o.selected(pool.Labels)
-		out = append(out, p)
+		all.Go(func() {
+			pool := &o.NodePools[i]
+			s := snapshotOf(pool, claims[pool.Name], nodes[pool.Name], placeholders)
+			s.Governance = (&policies{}).govern(pool.Labels, o.Policies, now) // not shared: those of files have no UID to be known by
+			s.Pods = pods
+			out[i] = planOf(*s, now, to)
+			out[i].Selected = o.selected(pool.Labels)
+		})
 	}
+	all.Wait()
 	slices.SortFunc(out, func(a, b Plan) int { return cmp.Compare(a.NodePool, b.NodePool) })
 	return out
 }

@@ -61,9 +61,21 @@ func TestPlansOfACluster(t *testing.T) {
 
 // Without the creationTimestamp there is no age.
 func TestANodeClaimHasToHaveAnAge(t *testing.T) {
-	c := claim("a", time.Hour, nil)
-	c.CreationTimestamp = metav1.Time{}
-	_, _, err := ObjectsOf([]manifest.Object{{Kind: "NodeClaim", Name: "a", Place: "claims.yaml: document 1, line 1", Value: c}})
+	r, err := manifest.NewReader(Kinds(deploy.CRD())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := r.ReadFiles([]manifest.File{{Name: "claims.yaml", Text: []byte(`apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: a}
+spec:
+  nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+  requirements: []
+`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = ObjectsOf(read)
 	want := "claims.yaml: document 1, line 1: NodeClaim a: metadata.creationTimestamp is missing, and with it the age of the node"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)

@@ -29,20 +29,20 @@ type Measure struct {
 // Measure sizes the schedule over the occurrences that start in the 400 days
 // from from.
 func (s Schedule) Measure(from time.Time) Measure {
-	w := newWalk(s.rules)
+	l := s.look()
 	begin := firstSecond(from)
-	o, ok := w.at(begin)
+	o, ok := l.at(begin)
 	switch {
 	case ok && o.end == never:
 		return Measure{Period: Tick, ShortestOccurrence: Tick, Continuous: true}
 	case !ok:
-		o, ok = w.after(begin)
+		o, ok = l.after(begin)
 	case o.start < begin:
-		o, ok = w.after(o.end)
+		o, ok = l.after(o.end)
 	}
 	var m Measure
 	for ok && o.start < begin+horizonSeconds {
-		next, more := w.after(o.end)
+		next, more := l.after(o.end)
 		if more {
 			m.Period = max(m.Period, seconds(next.start-o.start))
 			m.ShortestOccurrence = shorter(m.ShortestOccurrence, seconds(o.end-o.start))

@@ -182,6 +182,34 @@ func TestScheduleAgreesWithItself(t *testing.T) {
 	})
 }
 
+// Whatever it was asked before, near or far, and of schedules that close for good, or never.
+func TestASeenScheduleAnswersAlike(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		entries, now := drawCase(t)
+		if rapid.IntRange(0, 3).Draw(t, "long") == 0 {
+			entries = append(entries, rapid.SampledFrom([][]entry{
+				wholeDay, {{"Europe/Istanbul", everyDay, "00:00", "23:00"}, {"UTC", everyDay, "20:00", "21:00"}},
+			}).Draw(t, "endless")...)
+		}
+		s := drawSchedule(t, entries)
+		seen := s.Remembering()
+		for range 30 {
+			stride := time.Duration(rapid.SampledFrom([]int64{0, int64(hour), int64(day), int64(500 * day)}).Draw(t, "stride"))
+			now = now.Add(time.Duration(rapid.Int64Range(-int64(stride)/4, int64(stride)).Draw(t, "on")))
+			was, ok := s.At(now)
+			is, still := seen.At(now)
+			if was != is || ok != still {
+				t.Fatalf("%v: At %v = %v, %t, but seen %v, %t", entries, now, was, ok, is, still)
+			}
+			was, ok = s.Next(now)
+			is, still = seen.Next(now)
+			if was != is || ok != still {
+				t.Fatalf("%v: Next %v = %v, %t, but seen %v, %t", entries, now, was, ok, is, still)
+			}
+		}
+	})
+}
+
 func TestMeasureAgreesWithBetween(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		entries, from := drawCase(t)

@@ -7,14 +7,28 @@ import (
 )
 
 // Schedule is the union of rules. The zero Schedule never opens. It is
-// immutable and safe for concurrent use.
+// immutable and safe for concurrent use, except for one that remembers.
 type Schedule struct {
 	rules []Rule
+	seen  *look // nil if it does not remember
 }
 
 // NewSchedule returns the union of rules (§3.1).
 func NewSchedule(rules ...Rule) Schedule {
 	return Schedule{rules: slices.Clone(rules)}
+}
+
+// Remembering returns the same schedule for one goroutine that asks often: it
+// remembers what it has found, and answers sooner.
+func (s Schedule) Remembering() Schedule {
+	return Schedule{rules: s.rules, seen: &look{walk: newWalk(s.rules)}}
+}
+
+func (s Schedule) look() *look {
+	if s.seen != nil {
+		return s.seen
+	}
+	return &look{walk: newWalk(s.rules)}
 }
 
 // Zone is the time zone that all rules are written in; UTC if they are of several, or none.
@@ -48,7 +62,7 @@ func (o Occurrence) Contains(t time.Time) bool {
 
 // At returns the occurrence that contains t, and whether there is one.
 func (s Schedule) At(t time.Time) (Occurrence, bool) {
-	open, ok := newWalk(s.rules).at(t.Unix())
+	open, ok := s.look().at(t.Unix())
 	if !ok {
 		return Occurrence{}, false
 	}
@@ -58,8 +72,11 @@ func (s Schedule) At(t time.Time) (Occurrence, bool) {
 // Next returns the first occurrence with Start after t. There is none if the
 // schedule has no rules, or is open at t and does not close in 400 days.
 func (s Schedule) Next(t time.Time) (Occurrence, bool) {
-	w := newWalk(s.rules)
-	next, ok := w.after(w.until(t.Unix()))
+	l, u := s.look(), t.Unix()
+	if open, ok := l.at(u); ok {
+		u = open.end
+	}
+	next, ok := l.after(u)
 	if !ok {
 		return Occurrence{}, false
 	}
@@ -73,12 +90,12 @@ func (s Schedule) Between(from, to time.Time) []Occurrence {
 		return nil
 	}
 	var found []Occurrence
-	w := newWalk(s.rules)
-	o, ok := w.at(from.Unix())
+	l := s.look()
+	o, ok := l.at(from.Unix())
 	if !ok {
-		o, ok = w.after(from.Unix())
+		o, ok = l.after(from.Unix())
 	}
-	for ; ok && o.start < firstSecond(to); o, ok = w.after(o.end) {
+	for ; ok && o.start < firstSecond(to); o, ok = l.after(o.end) {
 		found = append(found, o.occurrence())
 	}
 	return found

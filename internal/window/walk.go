@@ -30,6 +30,8 @@ type span struct {
 	start, end int64
 }
 
+func (s span) contains(u int64) bool { return s.start <= u && u < s.end }
+
 func (s span) occurrence() Occurrence {
 	var o Occurrence
 	if s.start != always {
@@ -41,7 +43,7 @@ func (s span) occurrence() Occurrence {
 	return o
 }
 
-// walk answers one question about a schedule: the rules, and the clock of each.
+// walk goes through what the rules of a schedule declare, with a clock for each.
 type walk struct {
 	rules  []Rule
 	clocks []clock
@@ -55,21 +57,9 @@ func newWalk(rules []Rule) walk {
 	return w
 }
 
-// at returns the merged occurrence that contains u.
-func (w walk) at(u int64) (span, bool) {
-	end := w.until(u)
-	if end == u {
-		return span{}, false
-	}
-	return span{start: w.since(u), end: end}, true
-}
-
-// after returns the first merged occurrence that starts after u, an instant at
-// which the schedule is closed (never, if it does not close).
-func (w walk) after(u int64) (span, bool) {
-	if u == never {
-		return span{}, false
-	}
+// start returns the first instant after u at which the schedule, closed at u, opens; never, if
+// there is none.
+func (w walk) start(u int64) int64 {
 	start := int64(never)
 	for i := range w.rules {
 		// From the first date that can still start after u, through a week of
@@ -81,17 +71,13 @@ func (w walk) after(u int64) (span, bool) {
 			}
 		}
 	}
-	if start == never {
-		return span{}, false
-	}
-	return span{start: start, end: w.until(start)}, true
+	return start
 }
 
-// until returns the instant at which the schedule, if open at u, closes. It
-// returns u itself if closed at u.
-func (w walk) until(u int64) int64 {
-	end := u
-	for grown := true; grown; {
+// until returns the instant at which the schedule closes if it is open just before end, or one
+// after limit up to which it stays open. It returns end itself if closed there.
+func (w walk) until(end, limit int64) int64 {
+	for grown := end <= limit; grown; {
 		grown = false
 		for i := range w.rules {
 			for date := dateOf(end) - datesBefore; date <= dateOf(end)+datesAfter; date++ {
@@ -99,8 +85,8 @@ func (w walk) until(u int64) int64 {
 				if !ok || o.start > end || o.end <= end {
 					continue
 				}
-				if end, grown = o.end, true; end > u+horizonSeconds {
-					return never
+				if end, grown = o.end, true; end > limit {
+					return end
 				}
 			}
 		}
@@ -108,10 +94,10 @@ func (w walk) until(u int64) int64 {
 	return end
 }
 
-// since returns the instant at which the schedule, open at u, opened.
-func (w walk) since(u int64) int64 {
-	start := u
-	for grown := true; grown; {
+// since returns the instant at which the schedule, open from start on, opened, or one before
+// limit since which it has been open.
+func (w walk) since(start, limit int64) int64 {
+	for grown := start >= limit; grown; {
 		grown = false
 		for i := range w.rules {
 			for date := dateOf(start) + datesAfter; date >= dateOf(start)-datesBefore; date-- {
@@ -119,8 +105,8 @@ func (w walk) since(u int64) int64 {
 				if !ok || o.end < start || o.start >= start {
 					continue
 				}
-				if start, grown = o.start, true; start < u-horizonSeconds {
-					return always
+				if start, grown = o.start, true; start < limit {
+					return start
 				}
 			}
 		}
