@@ -371,8 +371,11 @@ func (f *fleet) run(t *rapid.T, to time.Time) bool {
 				continue
 			}
 			active = true
-			s, err := r.observe(ctx, r.Live, name, f.api.now, true)
+			s, err := r.observe(ctx, r.Live, name, f.api.now)
 			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.observePods(ctx, r.Live, s, f.api.now); err != nil {
 				t.Fatal(err)
 			}
 			sooner(rotation.Decide(*s, f.api.now).Wake) // the controller is taken at its word
