@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,7 +152,11 @@ func (s *stage) exits(ts *testscript.TestScript, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	var out, errs bytes.Buffer
-	got := run(context.Background(), s.arguments(ts, args[1:]), &out, &errs)
+	stdin := strings.NewReader("")
+	if slices.Contains(args, "-") {
+		stdin = strings.NewReader(ts.ReadFile("stdin.yaml"))
+	}
+	got := runOn(context.Background(), s.arguments(ts, args[1:]), stdin, &out, &errs)
 	s.last = out.String()
 	fmt.Fprint(ts.Stdout(), out.String())
 	fmt.Fprint(ts.Stderr(), errs.String())

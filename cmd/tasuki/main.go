@@ -42,11 +42,16 @@ func main() {
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return runOn(ctx, args, os.Stdin, stdout, stderr)
+}
+
+func runOn(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// What fails before a command runs is the command line itself.
 	running := false
 	root := newRoot(stdout, stderr)
 	root.PersistentPreRun = func(*cobra.Command, []string) { running = true }
 	root.SetArgs(args)
+	root.SetIn(stdin)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK

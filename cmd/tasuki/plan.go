@@ -16,6 +16,7 @@ import (
 	"github.com/tasuki-io/tasuki/deploy"
 	"github.com/tasuki-io/tasuki/internal/manifest"
 	"github.com/tasuki-io/tasuki/internal/page"
+	"github.com/tasuki-io/tasuki/internal/rotation"
 	"github.com/tasuki-io/tasuki/internal/rotator"
 )
 
@@ -114,6 +115,11 @@ func (p *plan) run(cmd *cobra.Command, pools []string) error {
 	plans, err := in.objects.PlansOf(pools, now, to)
 	if err != nil {
 		return err
+	}
+	for _, one := range plans {
+		if n := len(one.Turns); n >= rotation.MostTurns {
+			fmt.Fprintf(cmd.ErrOrStderr(), "tasuki: the forecast of NodePool %s ends on %s, as its nodes live too briefly\n", one.NodePool, wallClock(one.Turns[n-1].Start))
+		}
 	}
 	if p.output == "html" {
 		err = writePage(cmd.OutOrStdout(), in, page.Page{Plans: plans, From: now, To: to, Pools: pools})

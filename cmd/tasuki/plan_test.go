@@ -11,7 +11,7 @@ import (
 
 // tasuki plan, as scripts. Beside the usual commands of testscript there is
 //
-//	exits CODE ARGUMENTS    runs tasuki, and expects an exit code
+//	exits CODE ARGUMENTS    runs tasuki, and expects an exit code; - is the file stdin.yaml
 func TestPlan(t *testing.T) {
 	with := builtIn
 	builtIn = func() (page.Simulator, error) { return page.Simulator{}, nil }

@@ -27,8 +27,8 @@ type Turn struct {
 // Not below t_rot, the rotation is in time even if it takes as long as it may.
 func (t Turn) Margin() time.Duration { return t.Deadline.Sub(t.Start) }
 
-// mostTurns is where a forecast ends at the latest: claims that live for seconds would fill it.
-const mostTurns = 1_000_000
+// MostTurns is where a forecast ends at the latest: claims that live for seconds would fill it.
+const MostTurns = 1_000_000
 
 // Forecast plays the controller from one instant until another, against a Karpenter that is
 // never late: a surge is ready after provisioningEstimate, a drain ends after drainEstimate, a
@@ -45,7 +45,7 @@ func Forecast(s Snapshot, from, to time.Time) []Turn {
 		return nil
 	}
 	f := newPlay(settle(s, p, from), from, to)
-	for now := from; len(f.turns) < mostTurns; {
+	for now := from; len(f.turns) < MostTurns; {
 		f.happen(now)
 		if !now.Before(to) && f.active() == "" {
 			break
@@ -98,7 +98,7 @@ func (f *play) shut(d Decision, now time.Time) bool {
 		opens = later(now, f.to)
 	}
 	f.closed = d.Reason
-	for at := f.next(); !at.IsZero() && at.Before(opens) && len(f.turns) < mostTurns; at = f.next() {
+	for at := f.next(); !at.IsZero() && at.Before(opens) && len(f.turns) < MostTurns; at = f.next() {
 		f.happen(at)
 	}
 	f.closed = ""

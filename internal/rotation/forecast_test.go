@@ -221,6 +221,9 @@ func (r *rehearsal) expires(c *NodeClaim) {
 		r.turns = append(r.turns, lost)
 	}
 	r.goes(c)
+	if e := r.NodePool.ExpireAfter; e != nil && *e <= 0 {
+		return
+	}
 	if name != r.NodePool.Annotations[AnnotationActive] {
 		r.registers(r.born(name, r.now))
 	}
@@ -441,6 +444,16 @@ func TestAForecastCallsNothingRotatedThatIsLost(t *testing.T) {
 				t.Errorf("turns: %+v", turns)
 			}
 		})
+	}
+}
+
+// Nodes that expire as they are born are lost without end, and the forecast ends.
+func TestAForecastOfNodesWithoutALife(t *testing.T) {
+	w := crowd(t, 1, 1, 0)
+	w.NodePool.ExpireAfter = ptr(time.Duration(0))
+	w.claim("blue-00000").ExpireAfter = ptr(time.Duration(0))
+	if turns := Forecast(w.Snapshot, w.now, w.now.AddDate(0, 0, 60)); len(turns) != 1 || turns[0].Lost == "" {
+		t.Errorf("turns: %+v", turns)
 	}
 }
 

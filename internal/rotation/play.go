@@ -246,6 +246,9 @@ func (f *play) expire(c *actor, deadline, now time.Time) {
 		f.turns = append(f.turns, Turn{NodeClaim: c.Name, Deadline: deadline, Start: deadline, Lost: f.cause(c, now)})
 	}
 	f.leave(c, now)
+	if e := f.pool.NodePool.ExpireAfter; e != nil && *e <= 0 { // nor would there be an end to heirs that expire as they are born
+		return
+	}
 	if c.Name != f.active() { // which has a surge
 		c.heir = f.born(c, now)
 		f.register(c.heir)
