@@ -75,6 +75,12 @@ func ObjectsOf(read []manifest.Object) (o Objects, notes []string, err error) {
 		}
 		notes = append(notes, note)
 	}
+	for i := range o.Policies {
+		p := &o.Policies[i]
+		if len(o.NodePools) > 0 && !slices.ContainsFunc(o.NodePools, func(pool karpv1.NodePool) bool { return selects(p, pool.Labels) }) {
+			notes = append(notes, fmt.Sprintf("RotationPolicy %s selects no NodePool of the input: spec.nodePoolSelector fits the metadata.labels of none", p.Name))
+		}
+	}
 	slices.Sort(notes)
 	return o, notes, nil
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"github.com/tasuki-io/tasuki/api/v1alpha1"
 	"github.com/tasuki-io/tasuki/internal/rotation"
 )
 
@@ -179,12 +180,17 @@ func byPool[T any](all []T, pool func(*T) string) map[string][]T {
 	return out
 }
 
+func selects(p *v1alpha1.RotationPolicy, pool map[string]string) bool {
+	selector, err := p.Spec.NodePoolSelector.AsSelector()
+	return err == nil && selector.Matches(labels.Set(pool))
+}
+
 // selected are the policies that select a pool, those with the most constraints first.
 func (o Objects) selected(pool map[string]string) []Selected {
 	var out []Selected
 	for i := range o.Policies {
 		p := &o.Policies[i]
-		if selector, err := p.Spec.NodePoolSelector.AsSelector(); err == nil && selector.Matches(labels.Set(pool)) {
+		if selects(p, pool) {
 			out = append(out, Selected{p.Name, p.Spec.NodePoolSelector.Specificity()})
 		}
 	}
