@@ -117,7 +117,7 @@ func (d *captureDemo) repair(ctx context.Context) error {
 	if err := b.start(ctx); err != nil {
 		return err
 	}
-	landed, drifted := s.landed(), s.count(nodeB, drift)
+	landed, drifted, seized := s.landed(), s.count(nodeB, drift), s.count(nodeB, assigned)
 	arrived, release := d.hold()
 	if err := d.drain(ctx, nodeB, nodeA, false); err != nil {
 		return err
@@ -127,6 +127,10 @@ func (d *captureDemo) repair(ctx context.Context) error {
 	}
 	d.say("EC2", "has got A's seizes, and holds them")
 	if err := d.seize(ctx); err != nil {
+		return err
+	}
+	// B's own have to come first: B has had the addresses on its NIC all along.
+	if err := d.await(ctx, "B has seized", func() bool { return s.count(nodeB, assigned) >= seized+len(mobile) }); err != nil {
 		return err
 	}
 	release()
@@ -144,6 +148,8 @@ func (d *captureDemo) repair(ctx context.Context) error {
 	}
 	return d.held(ctx, nodeB)
 }
+
+func assigned(l logLine) bool { return l.Message == saidDone && l.Verb == string(capture.Assign) }
 
 func drift(l logLine) bool { return l.Message == saidDrift && l.address() != "" }
 
