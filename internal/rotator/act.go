@@ -108,12 +108,12 @@ func (r *Rotator) write(ctx context.Context, step rotation.Step) (string, error)
 // empty refuses nodes on which something runs by now.
 func (r *Rotator) empty(ctx context.Context, nodes []string) error {
 	for _, node := range nodes {
-		var pods corev1.PodList
+		var pods []*corev1.Pod
 		if err := listingPods(node, r.Live, &pods)(ctx); err != nil {
 			return err
 		}
-		for i := range pods.Items {
-			if p := &pods.Items[i]; rotation.Occupies(p) {
+		for _, p := range pods {
+			if rotation.Occupies(p) {
 				return fmt.Errorf("%w: node %s runs %s/%s by now", errRefused, node, p.Namespace, p.Name)
 			}
 		}

@@ -3,6 +3,7 @@ package rotator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,18 +20,19 @@ import (
 // returns nil when the pool is gone.
 func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, now time.Time, podsOn ...string) (*rotation.Snapshot, error) {
 	var (
-		claims       karpv1.NodeClaimList
-		nodes        corev1.NodeList
-		placeholders corev1.PodList
-		policies     v1alpha1.RotationPolicyList
-		pods         = make([]corev1.PodList, len(podsOn))
+		claims       []rotation.NodeClaim
+		nodes        []rotation.Node
+		placeholders []corev1.Pod
+		policies     []v1alpha1.RotationPolicy
+		pods         = make([][]*corev1.Pod, len(podsOn))
 		labelled     = client.MatchingLabels{karpv1.NodePoolLabelKey: name}
 	)
 	reads := []func(context.Context) error{
-		listing("NodeClaims of NodePool "+name, from, &claims, labelled),
-		listing("Nodes of NodePool "+name, from, &nodes, labelled),
-		listing("placeholders in namespace "+r.Namespace, from, &placeholders, client.InNamespace(r.Namespace), client.MatchingLabels{rotation.LabelPlaceholder: "true"}),
-		listing("the RotationPolicies", from, &policies),
+		listing("NodeClaims of NodePool "+name, from, func(l *karpv1.NodeClaimList) { claims = append(claims, views(l.Items, nodeClaimFrom)...) }, labelled),
+		listing("Nodes of NodePool "+name, from, func(l *corev1.NodeList) { nodes = append(nodes, views(l.Items, nodeFrom)...) }, labelled),
+		listing("placeholders in namespace "+r.Namespace, from, func(l *corev1.PodList) { placeholders = append(placeholders, l.Items...) },
+			client.InNamespace(r.Namespace), client.MatchingLabels{rotation.LabelPlaceholder: "true"}),
+		listing("the RotationPolicies", from, func(l *v1alpha1.RotationPolicyList) { policies = append(policies, l.Items...) }),
 	}
 	for i, node := range podsOn {
 		reads = append(reads, listingPods(node, from, &pods[i]))
@@ -47,10 +49,10 @@ func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, 
 		}
 		return nil, fmt.Errorf("read NodePool %s: %w", name, err)
 	}
-	s := snapshotOf(&pool, claims.Items, nodes.Items, placeholders.Items)
-	s.Governance = r.policies.govern(pool.Labels, policies.Items, now)
+	s := snapshotOf(&pool, claims, nodes, placeholders)
+	s.Governance = r.policies.govern(pool.Labels, policies, now)
 	for i, node := range podsOn {
-		s.Pods[node] = pointers(pods[i].Items)
+		s.Pods[node] = pods[i]
 	}
 	return s, nil
 }
@@ -73,23 +75,45 @@ func each(ctx context.Context, from client.Reader, reads []func(context.Context)
 	return nil
 }
 
-func listing(what string, from client.Reader, list client.ObjectList, opts ...client.ListOption) func(context.Context) error {
+// chunk is how many objects of a list the API server is asked for at once, as kubectl does. A Node
+// has ten times as much to tell as a snapshot keeps of it.
+const chunk = 500
+
+// listing hands a list over, that of the API server in chunks, all of which are of one instant.
+func listing[T any, L interface {
+	*T
+	client.ObjectList
+}](what string, from client.Reader, take func(L), opts ...client.ListOption) func(context.Context) error {
+	_, live := from.(patient)
+	if live { // a cache knows no chunks
+		opts = append(opts, client.Limit(chunk))
+	}
 	return func(ctx context.Context) error {
-		if err := from.List(ctx, list, opts...); err != nil {
-			return fmt.Errorf("list %s: %w", what, err)
+		for next := ""; ; {
+			list := L(new(T))
+			if err := from.List(ctx, list, append(slices.Clip(opts), client.Continue(next))...); err != nil {
+				return fmt.Errorf("list %s: %w", what, err)
+			}
+			take(list)
+			if next = list.GetContinue(); !live || next == "" {
+				return nil
+			}
 		}
-		return nil
 	}
 }
 
-func listingPods(node string, from client.Reader, list *corev1.PodList) func(context.Context) error {
-	return listing("pods on Node "+node, from, list, client.MatchingFields{"spec.nodeName": node})
+func listingPods(node string, from client.Reader, pods *[]*corev1.Pod) func(context.Context) error {
+	*pods = []*corev1.Pod{} // none, and not unread
+	return listing("pods on Node "+node, from, func(l *corev1.PodList) {
+		*pods = append(*pods, views(l.Items, func(p *corev1.Pod) *corev1.Pod { return p })...)
+	}, client.MatchingFields{"spec.nodeName": node})
 }
 
-func pointers(pods []corev1.Pod) []*corev1.Pod {
-	out := make([]*corev1.Pod, len(pods))
-	for i := range pods {
-		out[i] = &pods[i]
+// views is what is read of these objects.
+func views[T, V any](objects []T, view func(*T) V) []V {
+	out := make([]V, len(objects))
+	for i := range objects {
+		out[i] = view(&objects[i])
 	}
 	return out
 }
@@ -111,24 +135,20 @@ func podsOn(ctx context.Context, from client.Reader, s *rotation.Snapshot, nodes
 		if _, read := s.Pods[node]; read {
 			continue
 		}
-		var list corev1.PodList
-		if err := listingPods(node, from, &list)(ctx); err != nil {
+		var pods []*corev1.Pod
+		if err := listingPods(node, from, &pods)(ctx); err != nil {
 			return err
 		}
-		s.Pods[node] = pointers(list.Items)
+		s.Pods[node] = pods
 	}
 	return nil
 }
 
 // snapshotOf is what is known of a pool but for its policy and the pods on its nodes. Claims
 // and nodes are those of the pool, the placeholders may be of any.
-func snapshotOf(pool *karpv1.NodePool, claims []karpv1.NodeClaim, nodes []corev1.Node, placeholders []corev1.Pod) *rotation.Snapshot {
-	s := &rotation.Snapshot{NodePool: nodePoolFrom(pool), Nodes: map[string]rotation.Node{}, Pods: map[string][]*corev1.Pod{}}
-	for i := range claims {
-		s.NodeClaims = append(s.NodeClaims, nodeClaimFrom(&claims[i]))
-	}
-	for i := range nodes {
-		n := nodeFrom(&nodes[i])
+func snapshotOf(pool *karpv1.NodePool, claims []rotation.NodeClaim, nodes []rotation.Node, placeholders []corev1.Pod) *rotation.Snapshot {
+	s := &rotation.Snapshot{NodePool: nodePoolFrom(pool), NodeClaims: claims, Nodes: make(map[string]rotation.Node, len(nodes)), Pods: map[string][]*corev1.Pod{}}
+	for _, n := range nodes {
 		s.Nodes[n.Name] = n
 	}
 	active := s.NodePool.Annotations[rotation.AnnotationActive]

@@ -142,7 +142,7 @@ func (o Objects) Plans(now, to time.Time) []Plan {
 	for i := range o.NodePools {
 		all.Go(func() {
 			pool := &o.NodePools[i]
-			s := snapshotOf(pool, claims[pool.Name], nodes[pool.Name], placeholders)
+			s := snapshotOf(pool, views(claims[pool.Name], nodeClaimFrom), views(nodes[pool.Name], nodeFrom), placeholders)
 			s.Governance = (&policies{}).govern(pool.Labels, o.Policies, now) // not shared: those of files have no UID to be known by
 			s.Pods = pods
 			out[i] = planOf(*s, now, to)

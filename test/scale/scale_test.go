@@ -31,6 +31,7 @@ var sizes = []struct {
 	{size{pools: 5, nodes: 200, pods: 20_000}, 60},
 	{size{pools: 10, nodes: 500, pods: 50_000}, 110},
 	{size{pools: 100, nodes: 200, pods: 2_000}, 0}, // windows that open in the same second
+	{size{pools: 1, nodes: 10_000, pods: 10_000}, 0},
 }
 
 // settle is long enough for a garbage collection that nothing forces, which the runtime
