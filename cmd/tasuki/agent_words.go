@@ -13,6 +13,7 @@ import (
 var meanings = map[capture.Wait]string{
 	capture.WaitBackoff:  "its last attempt did not succeed, and the next one has to wait",
 	capture.WaitRunning:  "an attempt about this address is under way",
+	capture.WaitPace:     "the provider throttles its profile, so that one begins after the other",
 	capture.WaitTakeover: "the next holder has yet to take the address, so that there is no gap",
 	capture.WaitHold:     "deprovisionHoldDuration is not over",
 	capture.WaitCaptured: "addresses are left on the NIC, which needs it to forward",

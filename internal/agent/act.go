@@ -22,6 +22,7 @@ func (a *Agent) pass(ctx context.Context) ([]*attempt, capture.Decision, error) 
 	if err := a.observe(ctx); err != nil {
 		return nil, capture.Decision{}, err
 	}
+	a.hurry(a.now())
 	s, next := a.snapshot()
 	d := capture.Decide(s, a.now())
 	d.Wake = sooner(d.Wake, next)
@@ -119,6 +120,7 @@ func (a *Agent) begin(ctx context.Context, planned capture.Action) (*attempt, er
 	a.mu.Lock()
 	a.running++
 	a.begun++
+	a.pace(lane{profile: row.ProviderRef}).begins(now)
 	a.mu.Unlock()
 	a.tell.began(row)
 	return &attempt{agent: a, row: row, profile: a.config.profile(row.Target), post: a.postOf(&row)}, nil
@@ -139,6 +141,7 @@ func (a *Agent) finish(ctx context.Context, t *attempt, end ending) error {
 		}
 	}
 	now := a.now()
+	a.heard(lane{profile: t.row.ProviderRef}, end.outcome, end.wish, t.row.Updated, now)
 	end.NotBefore = a.again(t.row, end, now)
 	row, err := a.journal.End(ctx, t.row, end.Ending, now)
 	if errors.Is(err, journal.ErrGivenUp) {
@@ -163,9 +166,13 @@ func (a *Agent) record(row capture.Action) {
 }
 
 // again is when the next attempt may begin: the later the more of them have failed, and never
-// all at once.
+// all at once. What was throttled goes with the pace of all.
 func (a *Agent) again(row capture.Action, end ending, now time.Time) time.Time {
-	if end.State != capture.Failed && end.State != capture.Approved {
+	switch end.State {
+	case capture.Failed:
+	case capture.Approved:
+		return a.pace(lane{profile: row.ProviderRef}).next
+	default:
 		return now
 	}
 	wait := min(time.Second<<min(row.Attempts-1, 10), time.Minute)

@@ -49,6 +49,7 @@ type Agent struct {
 	leases   map[capture.Home]claims.AddressLease
 	nics     map[capture.Target]capture.NIC
 	looks    map[capture.Target]look
+	paces    map[lane]*pace
 	running  int // attempts under way
 	begun    int // attempts begun since none was under way
 	last     capture.Decision
@@ -98,7 +99,7 @@ func newAgent(node string, c *Config, store claims.Store, j Journal, execute fun
 	a := &Agent{
 		node: node, store: store, journal: j, execute: execute, now: time.Now, jitter: jitter, tell: tell, config: c, view: capture.NewView(), doubt: true,
 		drained: map[string]bool{}, leases: map[capture.Home]claims.AddressLease{},
-		nics: map[capture.Target]capture.NIC{}, looks: map[capture.Target]look{}, asked: make(chan func()),
+		nics: map[capture.Target]capture.NIC{}, looks: map[capture.Target]look{}, paces: map[lane]*pace{}, asked: make(chan func()),
 		lan: newLAN(machine{}, tell),
 	}
 	a.lan.now = func() time.Time { return a.now() }

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -80,6 +81,16 @@ func (t *announcer) renewed(err error, holds bool) {
 		t.log.Info("the lease is renewed again")
 		t.silent = false
 	}
+}
+
+// paced tells that a provider has throttled a lane, and that it has not for long (a rate of 0).
+func (t *announcer) paced(l lane, rate float64) {
+	what := l.what()
+	if rate > 0 {
+		t.log.Info("the provider throttles: its calls begin one after the other", "providerRef", l.profile, "of", what, "perSecond", math.Round(rate*10)/10)
+		return
+	}
+	t.log.Info("the provider throttles no more", "providerRef", l.profile, "of", what)
 }
 
 // contested tells that another member and this node take addresses from each other, once until

@@ -24,6 +24,7 @@ type attempt struct {
 type ending struct {
 	journal.Ending
 	outcome   executor.Outcome // "" when the provider was not asked
+	wish      time.Duration    // of the provider, to be left alone
 	claim     capture.Claim    // as the store had it when the provider had answered; zero is unknown
 	permanent bool
 	stale     capture.Stale
@@ -84,7 +85,7 @@ func (t *attempt) request() executor.Request {
 
 // endingOf is what an executor's answer means for the row.
 func endingOf(r executor.Result) ending {
-	e := ending{outcome: r.Outcome, Ending: journal.Ending{State: capture.Failed, Code: r.Code, Reason: r.Message, Answered: true}}
+	e := ending{outcome: r.Outcome, wish: r.Wish(), Ending: journal.Ending{State: capture.Failed, Code: r.Code, Reason: r.Message, Answered: true}}
 	switch r.Outcome {
 	case executor.OutcomeDone, executor.OutcomeAlready:
 		e.State, e.Reason = capture.Succeeded, ""

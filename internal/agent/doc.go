@@ -9,6 +9,6 @@
 //
 // It promises: nothing is asked of a provider but what the gate passes at the claim that was
 // read last; what is begun is journalled before, and how it ended after; a pass that finds
-// nothing to do writes nothing; and its memory holds nothing that the journal and the store
-// could not give back (ADR 0008 §3-§5).
+// nothing to do writes nothing; and its memory holds nothing that the journal, the store and the
+// provider could not give back (ADR 0008 §3-§5).
 package agent

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -110,7 +111,7 @@ func (a *Agent) see(ctx context.Context, t capture.Target, profile executor.Prof
 	r := a.execute(ctx, q)
 	var failed error
 	if r.Outcome != executor.OutcomeDone || r.NIC == nil {
-		failed = fmt.Errorf("look at NIC %s: %s: %s %s", t.NIC, r.Outcome, r.Code, r.Message)
+		failed = &unseen{t.NIC, r}
 	}
 	if r.NIC == nil {
 		return capture.NIC{}, failed
@@ -129,6 +130,19 @@ func (a *Agent) see(ctx context.Context, t capture.Target, profile executor.Prof
 	return nic, failed
 }
 
+// unseen is why a look has shown nothing, or not everything.
+type unseen struct {
+	nic string
+	executor.Result
+}
+
+func (u *unseen) Error() string {
+	return fmt.Sprintf("look at NIC %s: %s: %s %s", u.nic, u.Outcome, u.Code, u.Message)
+}
+
+// readsOf is the lane of the looks at a NIC.
+func readsOf(t capture.Target) lane { return lane{t.ProviderRef, true} }
+
 // looking takes note that a look at a NIC begins, and whether it locates addresses.
 func (a *Agent) looking(t capture.Target, locates bool) {
 	a.mu.Lock()
@@ -139,13 +153,19 @@ func (a *Agent) looking(t capture.Target, locates bool) {
 		l.located = l.began
 	}
 	a.looks[t] = l
+	a.pace(readsOf(t)).begins(l.began)
 }
 
 // looked takes note of what a look has shown, or that it has shown nothing.
 func (a *Agent) looked(t capture.Target, nic capture.NIC, err error) {
+	answer := executor.Result{Outcome: executor.OutcomeDone}
+	if why := (*unseen)(nil); errors.As(err, &why) {
+		answer = why.Result
+	}
+	l := a.looks[t]
+	a.heard(readsOf(t), answer.Outcome, answer.Wish(), l.began, a.now())
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := a.looks[t]
 	l.under, l.err = false, err
 	a.looks[t] = l
 	switch {

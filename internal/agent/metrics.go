@@ -67,6 +67,7 @@ var (
 	epochDesc = prometheus.NewDesc(namespace+"_epoch", "captureEpoch of an address, as this node knows it.", []string{"pool", "address", "domain"}, nil)
 	holdsDesc = prometheus.NewDesc(namespace+"_holder", "1 while this node is the holder of an address.", []string{"pool", "address", "domain"}, nil)
 	vrrpDesc  = prometheus.NewDesc(namespace+"_vrrp_master", "1 while this node is proven to be MASTER of a VRRP instance.", []string{"instance"}, nil)
+	paceDesc  = prometheus.NewDesc(namespace+"_pace", "How many calls per second may begin, of changes or of reads, while a provider throttles a profile.", []string{"provider_ref", "of"}, nil)
 	openDesc  = prometheus.NewDesc(namespace+"_pending_actions", "Actions that are not over, by state.", []string{"state"}, nil)
 )
 
@@ -75,6 +76,7 @@ func (l levels) Describe(to chan<- *prometheus.Desc) {
 	to <- epochDesc
 	to <- holdsDesc
 	to <- vrrpDesc
+	to <- paceDesc
 	to <- openDesc
 }
 
@@ -94,6 +96,11 @@ func (l levels) Collect(to chan<- prometheus.Metric) {
 	}
 	for i, proven := range l.instances() {
 		to <- prometheus.MustNewConstMetric(vrrpDesc, prometheus.GaugeValue, map[bool]float64{true: 1}[proven], i)
+	}
+	for lane, p := range l.paces {
+		if p.rate > 0 {
+			to <- prometheus.MustNewConstMetric(paceDesc, prometheus.GaugeValue, p.rate, lane.profile, lane.what())
+		}
 	}
 	for _, row := range l.view.Open() {
 		open[row.State]++

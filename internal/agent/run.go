@@ -87,9 +87,14 @@ func (l *loop) patience(fails int) time.Duration {
 
 // lookAround has the NICs looked at that are due, and returns when the next one is.
 func (l *loop) lookAround(d capture.Decision) (jobs []job, next time.Time) {
-	due, next := l.due(l.now(), d)
+	now := l.now()
+	due, next := l.due(now, d)
 	for _, t := range due {
-		placed := l.placed(t, l.now())
+		if p := l.paces[readsOf(t)]; p != nil && now.Before(p.next) {
+			next = sooner(next, p.next)
+			continue
+		}
+		placed := l.placed(t, now)
 		l.looking(t, len(placed) > 0)
 		profile := l.config.profile(t)
 		jobs = append(jobs, func(ctx context.Context) func(context.Context) error {

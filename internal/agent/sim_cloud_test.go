@@ -171,7 +171,7 @@ func (n *simNode) execute(ctx context.Context, q executor.Request) executor.Resu
 		r.Outcome = executor.OutcomeAlready
 		n.happens("already so")
 	case fault == 0:
-		r = executor.Result{Outcome: executor.OutcomeThrottled, Code: "RequestLimitExceeded"}
+		r = executor.Result{Outcome: executor.OutcomeThrottled, Code: "RequestLimitExceeded", RetryAfter: c.changing % 2 * 20}
 	case fault == 1:
 		r = executor.Result{Outcome: executor.OutcomeRetry, Code: "InternalError"}
 	case fault == 2:

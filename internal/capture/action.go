@@ -64,6 +64,11 @@ type Target struct {
 // underWay reports an attempt that may still be going on.
 func (a *Action) underWay(now time.Time) bool { return a.State == Running && now.Before(a.Deadline) }
 
+// throttled reports an action whose provider has asked for patience: nothing of it has failed.
+func (a *Action) throttled() bool {
+	return a.State == Approved && a.Attempts > 0 && !a.NotBefore.IsZero()
+}
+
 // trace tells the action apart from others of its verb and key, as its ID does.
 func (a *Action) trace() Trace { return Trace{a.Epoch, a.Target, a.Repair, a.Undoes != ""} }
 

@@ -14,7 +14,7 @@ import (
 // Now and the times in the snapshot are those of one process and carry its monotonic clock;
 // of the wall clock nothing is asked but whether the policy's window is open.
 func Decide(s *Snapshot, now time.Time) Decision {
-	d := &deciding{s: s, now: now, self: Holder(s.Node), late: map[Target]time.Time{}, keeps: map[Key]place{}, calls: map[Key]bool{}}
+	d := &deciding{s: s, now: now, self: Holder(s.Node), late: map[Target]time.Time{}, keeps: map[Key]place{}, calls: map[Key]bool{}, paces: maps.Clone(s.Paces)}
 	for i := range s.Pools {
 		p := &s.Pools[i]
 		m := s.member(p)
@@ -51,9 +51,11 @@ type deciding struct {
 
 	members []*Member // this node's in each pool, nil where it has none
 
-	calls map[Key]bool              // lines on which the plan begins an attempt
-	keeps map[Key]place             // NICs on which this node is to hold an address
-	ready [len(order)]pile[attempt] // live actions, by the order of their verbs
+	calls map[Key]bool    // lines on which the plan begins an attempt
+	keeps map[Key]place   // NICs on which this node is to hold an address
+	paces map[string]Pace // as they are after what the plan begins
+	// Live actions, by the order of their verbs, and at last those that were throttled.
+	ready [len(order) + 1]pile[attempt]
 
 	// Of the addresses that the pools list: how many this node holds, and how many are unsettled.
 	holds, unsettled int

@@ -1,6 +1,9 @@
 package capture
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // order is the order in which actions begin: what takes comes before what gives, and
 // forwarding before the address.
@@ -15,6 +18,7 @@ type attempt struct {
 
 // offer takes up an action that is not stale.
 func (d *deciding) offer(l *line, a *Action) {
+	throttled := a.throttled()
 	if a.State == Running && !a.underWay(d.now) {
 		d.plan.Resumes = append(d.plan.Resumes, *a)
 		resumed := *a
@@ -24,6 +28,9 @@ func (d *deciding) offer(l *line, a *Action) {
 	at := 0
 	for at < len(order)-1 && order[at] != a.Verb { // a verb of another version is last
 		at++
+	}
+	if throttled {
+		at = len(order)
 	}
 	d.ready[at].add(attempt{a, wait, until})
 }
@@ -36,15 +43,23 @@ func (d *deciding) execute() {
 	}
 	d.held = make([]Held, 0, n)
 	closed := d.s.Policy.closed(d.now)
-	for i := range d.ready {
+	for i := range order {
 		for t := range d.ready[i].all() {
 			d.begin(t, closed)
 		}
 	}
+	for _, t := range slices.SortedStableFunc(d.ready[len(order)].all(), byTurn) {
+		d.begin(t, closed)
+	}
 }
+
+// byTurn is the order of what was throttled: whoever was refused last is last, so that one that is
+// always refused is in nobody's way.
+func byTurn(a, b *attempt) int { return a.action.NotBefore.Compare(b.action.NotBefore) }
 
 func (d *deciding) begin(t *attempt, closed Block) {
 	until, block := t.until, d.s.Policy.permits(t.action, closed)
+	pace, paced := d.paces[t.action.ProviderRef]
 	switch {
 	case t.wait != "":
 	case d.calls[t.action.Key]:
@@ -56,6 +71,8 @@ func (d *deciding) begin(t *attempt, closed Block) {
 	case t.wait != "":
 	case block != (Block{}):
 		until = block.Until
+	case d.now.Before(pace.Next):
+		t.wait, until = WaitPace, pace.Next
 	case d.s.Begun+len(d.plan.Runs) >= d.s.Policy.MaxPerRun:
 		block = Block{Rule: RuleMaxPerRun, Detail: "this run has begun as many actions as it may"}
 	default:
@@ -64,6 +81,10 @@ func (d *deciding) begin(t *attempt, closed Block) {
 		}
 		d.plan.Runs = append(d.plan.Runs, *t.action)
 		d.calls[t.action.Key] = true
+		if paced {
+			pace.Next = d.now.Add(pace.Gap)
+			d.paces[t.action.ProviderRef] = pace
+		}
 		return
 	}
 	d.held = append(d.held, Held{Action: t.action, Wait: t.wait, Block: block, Until: until})

@@ -88,6 +88,7 @@ type Wait string
 const (
 	WaitBackoff  Wait = "backoff"          // the last attempt failed or was throttled
 	WaitRunning  Wait = "running"          // an attempt is under way
+	WaitPace     Wait = "pace"             // the provider has throttled the profile: one begins after the other
 	WaitTakeover Wait = "awaitingTakeover" // the next holder takes it, so that there is no gap
 	WaitHold     Wait = "deprovisionHold"  // deprovisionHoldDuration
 	WaitAnew     Wait = "capturedAnew"     // this node holds the address under another key

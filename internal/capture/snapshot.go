@@ -28,8 +28,17 @@ type Snapshot struct {
 	// way any more.
 	Begun int
 
+	// Paces are those of the profiles, by providerRef, that their providers have throttled.
+	Paces map[string]Pace
+
 	// NICs is what the provider last showed of this node's interfaces.
 	NICs map[Target]NIC
+}
+
+// Pace is how attempts of a profile begin that its provider has throttled: one after the other.
+type Pace struct {
+	Next time.Time     // when one may begin
+	Gap  time.Duration // from one to the next
 }
 
 // Home names an address of a pool. Its value is the site where it lives, "" for nowhere.

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/tasuki-io/tasuki/internal/capture"
 )
@@ -65,6 +66,9 @@ type Result struct {
 	// Code is the provider's own word for an error, Message what a person needs to know.
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
+	// RetryAfter is how many seconds the provider wants to be left alone, of OutcomeThrottled, if it
+	// has said so.
+	RetryAfter int `json:"retryAfter,omitempty"`
 	// Calls is how many requests were sent to the provider, reads and retries included.
 	Calls int `json:"calls"`
 	// NIC is what a Describe or a Locate has seen, of a Locate perhaps without its success.
@@ -73,6 +77,9 @@ type Result struct {
 	// once.
 	Places []Place `json:"places,omitempty"`
 }
+
+// Wish is how long the provider wants to be left alone.
+func (r *Result) Wish() time.Duration { return time.Duration(r.RetryAfter) * time.Second }
 
 // Place is where a provider shows an address: on which NICs of the subnet, in order. That of the
 // request has the name that the request has for it.

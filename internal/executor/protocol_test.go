@@ -115,6 +115,8 @@ func TestAResultThatIsNoneIsRefused(t *testing.T) {
 		"done, by an exit of failure": {good, 6, "ended with 6"},
 		"a failure, by an exit of 0":  {strings.Replace(good, "done", "permanent", 1), 0, "exit code 6"},
 		"fewer calls than none":       {strings.Replace(good, "2}", "-2}", 1), 0, "-2"},
+		"patience below none":         {`{"version":1,"outcome":"throttled","retryAfter":-1,"calls":1}`, 4, "retryAfter -1"},
+		"patience without a reason":   {strings.Replace(good, "2}", "2,\"retryAfter\":3}", 1), 0, "retryAfter 3"},
 		"a field nobody knows":        {strings.Replace(good, "{", `{"ok":true,`, 1), 0, `"ok"`},
 		"too long":                    {good + strings.Repeat(" ", maxResult), 0, "longer"},
 	} {

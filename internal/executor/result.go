@@ -29,6 +29,8 @@ func DecodeResult(data []byte, exit int) (Result, error) {
 		return Result{}, fmt.Errorf("outcome %q is none of %v", r.Outcome, outcomes)
 	case r.Outcome.ExitCode() != exit:
 		return Result{}, fmt.Errorf("outcome %q goes with exit code %d, and it ended with %d", r.Outcome, r.Outcome.ExitCode(), exit)
+	case r.RetryAfter < 0 || r.RetryAfter > 0 && r.Outcome != OutcomeThrottled:
+		return Result{}, fmt.Errorf("retryAfter %d: only outcome %q has it, and it is no less than 0", r.RetryAfter, OutcomeThrottled)
 	case r.Calls < 0:
 		return Result{}, fmt.Errorf("calls %d: it cannot have sent fewer than none", r.Calls)
 	}

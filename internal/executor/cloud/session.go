@@ -24,6 +24,9 @@ func Begin(q executor.Request, w *Wire, c Clock) *Session {
 // End is the result of a request with what was sent of it, and without what redact takes out.
 func (s *Session) End(r executor.Result, redact func(string) string) executor.Result {
 	r.Calls = int(s.Wire.calls.Load())
+	if r.Outcome == executor.OutcomeThrottled {
+		r.RetryAfter = int(s.Wire.retryAfter.Load())
+	}
 	r.Code, r.Message = redact(r.Code), redact(r.Message)
 	return r
 }

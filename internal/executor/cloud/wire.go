@@ -3,6 +3,7 @@ package cloud
 import (
 	"net/http"
 	"net/http/httptrace"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/tasuki-io/tasuki/internal/executor"
@@ -11,9 +12,10 @@ import (
 // Wire is the way to a provider. It counts what is sent, and knows whether the last request can
 // have been.
 type Wire struct {
-	Send  func(*http.Request) (*http.Response, error)
-	calls atomic.Int64
-	sent  atomic.Bool
+	Send       func(*http.Request) (*http.Response, error)
+	calls      atomic.Int64
+	sent       atomic.Bool
+	retryAfter atomic.Int64 // seconds, of the last answer; 0 when it has none
 }
 
 // Do sends a request. Without a connection nothing of it can have been sent.
@@ -23,7 +25,13 @@ func (w *Wire) Do(r *http.Request) (*http.Response, error) {
 		w.sent.Store(true)
 		w.calls.Add(1)
 	}}
-	return w.Send(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	answer, err := w.Send(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	w.retryAfter.Store(0)
+	if err == nil {
+		seconds, _ := strconv.ParseUint(answer.Header.Get("Retry-After"), 10, 31)
+		w.retryAfter.Store(int64(seconds))
+	}
+	return answer, err
 }
 
 // Forget begins a request of which nothing was sent yet.

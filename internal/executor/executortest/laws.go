@@ -189,6 +189,9 @@ func throttled(t *trial) {
 	if r.Code == "" {
 		t.Error("the result does not have the provider's word for it")
 	}
+	if want := map[string]int{"azure": 10}[t.Profile().Provider]; r.RetryAfter != want {
+		t.Errorf("it is to be left alone for %d s, and the provider says %d", r.RetryAfter, want)
+	}
 	t.wantChanges(1, 0)
 	t.Want(t.ask(capture.Assign), executor.OutcomeDone)
 	t.wantChanges(2, 1)

@@ -1,0 +1,202 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tasuki-io/tasuki/internal/capture"
+	"github.com/tasuki-io/tasuki/internal/executor"
+)
+
+// bucket is what a provider takes: fifty calls at once, and then so many per second.
+type bucket struct {
+	rate, tokens float64
+	at           time.Time
+}
+
+func (b *bucket) takes(now time.Time) bool {
+	b.tokens, b.at = min(50, b.tokens+b.rate*now.Sub(b.at).Seconds()), now
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+// call is one that is under way.
+type call struct {
+	begun, ends time.Time
+	taken       bool
+}
+
+// crowd has calls begin as their pace says, sixteen at once, with 8 ms for a process to start and some
+// time for an answer. It returns after how long the last one was taken, and how many were refused.
+func crowd(n int, b *bucket, answers time.Duration) (took time.Duration, refused int) {
+	p, start := &pace{}, time.Unix(0, 0)
+	now, under := start, []call{}
+	b.tokens, b.at = 50, start
+	for waiting := n; waiting+len(under) > 0; {
+		if waiting > 0 && len(under) < abreast && !now.Before(p.next) {
+			p.begins(now)
+			under = append(under, call{now, now.Add(answers), b.takes(now)})
+			waiting, now = waiting-1, now.Add(8*time.Millisecond)
+			continue
+		}
+		now = now.Add(time.Millisecond)
+		for len(under) > 0 && !now.Before(under[0].ends) {
+			if under[0].taken {
+				p.succeeds()
+			} else {
+				p.refuses(under[0].begun, now, 0, func(d time.Duration) time.Duration { return d })
+				refused, waiting = refused+1, waiting+1
+			}
+			under = under[1:]
+		}
+	}
+	return now.Sub(start), refused
+}
+
+// Calls are as fast as the provider lets them, and few of them are refused, whatever its limit is.
+func TestAPaceIsThatOfTheProvider(t *testing.T) {
+	for rate, most := range map[float64]time.Duration{ // a bucket takes (400-50)/rate
+		1: 385 * time.Second, 5: 77 * time.Second, 10: 38500 * time.Millisecond, 20: 19250 * time.Millisecond, 1000: 3400 * time.Millisecond,
+	} {
+		for _, answers := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond} {
+			if took, refused := crowd(400, &bucket{rate: rate}, answers); took > most || refused > 80 {
+				t.Errorf("%g per second, answers after %s: it takes %s with %d refusals; want %s and 80 at most", rate, answers, took, refused, most)
+			}
+		}
+	}
+}
+
+// What was under way together is refused together: that says once that it is too fast.
+func TestRefusalsTogetherSlowOnce(t *testing.T) {
+	p, now := &pace{}, time.Unix(0, 0)
+	for range 16 {
+		p.begins(now)
+	}
+	for range 16 {
+		p.refuses(now, now.Add(time.Second), 0, func(d time.Duration) time.Duration { return d })
+	}
+	if p.rate != 16*slower || p.refusals != 1 || p.next != now.Add(2*time.Second) {
+		t.Errorf("%+v, want %g per second from 2s on", p, 16*slower)
+	}
+}
+
+// While nothing is taken, the rate is not the trouble: the pauses get longer, and when it is over
+// all goes on as before.
+func TestAnOutageLeavesTheRate(t *testing.T) {
+	p, now, rate := &pace{}, time.Unix(0, 0), 0.0
+	for i := range 10 {
+		p.begins(now)
+		p.refuses(now, now, 0, func(d time.Duration) time.Duration { return d })
+		if want := min(time.Second<<i, time.Minute); p.next.Sub(now) != max(want, p.gap()) {
+			t.Errorf("after %d refusals it pauses for %s, want %s", i+1, p.next.Sub(now), want)
+		}
+		if i == 0 {
+			rate = p.rate
+		}
+		now = p.next
+	}
+	if p.rate != rate {
+		t.Errorf("the rate is %g, and was %g", p.rate, rate)
+	}
+	if !p.over(now.Add(forgetting)) || p.over(now.Add(forgetting-1)) {
+		t.Errorf("it is not over %s after the last pause", forgetting)
+	}
+	if p.rate = slowest; p.over(now.Add(forgetting)) {
+		t.Errorf("it is over after %s, with %s from one call to the next", forgetting, p.gap())
+	}
+}
+
+// Once a provider has refused what began together, one attempt begins after the other.
+func TestOfAThrottledProfileOneBeginsAfterTheOther(t *testing.T) {
+	p := newPlay(t, 1, 3)
+	var at []time.Duration
+	p.cloud.answer = func(executor.Request) *executor.Result {
+		if at = append(at, p.clock); len(at) <= 4 {
+			return &executor.Result{Outcome: executor.OutcomeThrottled, Code: "RequestLimitExceeded"}
+		}
+		return nil
+	}
+	p.settles()
+	if len(at) != 8 {
+		t.Fatalf("%d calls, want each of the four twice", len(at))
+	}
+	for i := 5; i < len(at); i++ {
+		if at[i]-at[i-1] < 300*time.Millisecond {
+			t.Errorf("calls are made at %s, want a third of a second between them after the fourth", at)
+		}
+	}
+}
+
+// A provider that says for how long is left alone for so long, though not for ever.
+func TestAProviderIsLeftAloneForAsLongAsItSays(t *testing.T) {
+	for wish, want := range map[int]time.Duration{0: time.Second, 20: 20 * time.Second, 9999: longestPatience} {
+		p := newPlay(t, 1, 1)
+		var at []time.Duration
+		p.cloud.answer = func(q executor.Request) *executor.Result {
+			if at = append(at, p.clock); len(at) == 1 {
+				return &executor.Result{Outcome: executor.OutcomeThrottled, RetryAfter: wish}
+			}
+			return nil
+		}
+		p.settles()
+		if p.isOn("eni-a"); at[len(at)-1]-at[0] < want {
+			t.Errorf("it says %d s, and is asked again after %s", wish, at[len(at)-1]-at[0])
+		}
+	}
+}
+
+// One address that is always refused keeps no other waiting for long, and does not wait for longer
+// than the others when that is over.
+func TestWhoIsAlwaysRefusedIsInNobodysWay(t *testing.T) {
+	p := newPlay(t, 1, 3)
+	healed := time.Duration(-1)
+	p.cloud.answer = func(q executor.Request) *executor.Result {
+		if q.Address != simAddr(1) || healed >= 0 {
+			return nil
+		}
+		if p.cloud.on[simAddr(2)] != "" && p.cloud.on[simAddr(3)] != "" && p.clock > 10*time.Minute {
+			healed = p.clock
+		}
+		return &executor.Result{Outcome: executor.OutcomeThrottled, Code: "RequestLimitExceeded"}
+	}
+	p.settles()
+	if p.isOn("eni-a"); p.told("action failed") || healed < 0 {
+		t.Errorf("what is throttled has failed, or is done: %s", healed)
+	}
+	for _, row := range p.node("a").disk.rows {
+		if row.Key.Address.IsValid() && row.Key.Address != simAddr(1) && row.Attempts > 1 {
+			t.Errorf("%s takes %d attempts", row.ID(), row.Attempts)
+		}
+	}
+	if !p.told("the provider throttles: its calls begin one after the other") {
+		t.Error("nobody is told")
+	}
+}
+
+// What is changed and what is read, and each profile, has a pace of its own.
+func TestLanesAreApart(t *testing.T) {
+	p := newPlay(t, 1, 1)
+	p.settles()
+	a := p.node("a").loop
+	nic, now := a.targets()[0], a.now()
+	a.heard(lane{profile: "other"}, executor.OutcomeThrottled, 0, now, now)
+	a.heard(readsOf(nic), executor.OutcomeThrottled, 0, now, now)
+	if slow := a.slowed(); len(slow) != 1 || slow["other"].Next.Sub(now) < time.Second {
+		t.Errorf("paces of changes: %v, want one of the other profile", slow)
+	}
+	clear(a.looks)
+	jobs, next := a.lookAround(capture.Decision{})
+	if len(jobs) > 0 || next.Sub(now) < time.Second {
+		t.Errorf("%d looks begin, and the next in %s", len(jobs), next.Sub(now))
+	}
+	p.clock += time.Hour
+	if a.hurry(a.now()); len(a.slowed()) > 0 || !p.told("the provider throttles no more") {
+		t.Errorf("it is slow an hour later: %v", a.slowed())
+	}
+	if jobs, _ = a.lookAround(capture.Decision{}); len(jobs) != 1 {
+		t.Errorf("%d looks begin, want one", len(jobs))
+	}
+}
