@@ -74,8 +74,11 @@ var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?
 
 // json is the document in JSON, read as kubectl reads YAML.
 func (d document) json() ([]byte, error) {
-	if trimmed := bytes.TrimSpace(d.data); len(trimmed) > 0 && trimmed[0] == '{' {
-		return trimmed, nil
+	if d.inJSON() {
+		return bytes.TrimSpace(d.data), nil
+	}
+	if n, first := d.endsEarly(); n > 0 {
+		return nil, fmt.Errorf("%s: document %d, line %d: this is not YAML: the line is indented less than line %d, with which the document begins", d.file, d.number, d.line+n, d.line+first)
 	}
 	raw, err := yaml.YAMLToJSONStrict(d.data)
 	if err == nil {
@@ -88,6 +91,28 @@ func (d document) json() ([]byte, error) {
 	}
 	return nil, d.complain("", "this is not YAML: %s", text)
 }
+
+// endsEarly finds a line, from 1, that is indented less than the first one, for which the parser
+// drops it with all that follows.
+func (d document) endsEarly() (line, first int) {
+	indent, n := 0, 0
+	for text := range bytes.Lines(d.data) {
+		n++
+		content := bytes.TrimLeft(text, " ")
+		switch begins := len(text) - len(content); {
+		case len(bytes.TrimSpace(content)) == 0 || content[0] == '#':
+		case first == 0:
+			if indent, first = begins, n; indent == 0 {
+				return 0, 0
+			}
+		case begins < indent:
+			return n, first
+		}
+	}
+	return 0, first
+}
+
+func (d document) inJSON() bool { return bytes.HasPrefix(bytes.TrimSpace(d.data), []byte("{")) }
 
 // place is where a path of the object is, or the nearest part of it that is there.
 func (d document) place(path string) string {

@@ -86,6 +86,7 @@ func TestRefuses(t *testing.T) {
 		"no name":              {"apiVersion: v1\nkind: Node\nmetadata: {generateName: a}\n", "stdin: document 1, line 3: Node: metadata: name is missing"},
 		"no object":            {"- a\n- b\n", "stdin: document 1, line 1: this is not a Kubernetes object: it has neither apiVersion nor kind"},
 		"no YAML":              {node + "---\nkind: Node\n\tx: 1\n", "stdin: document 2, line 6: this is not YAML: found a tab character that violates indentation"},
+		"a first line too far": {"# it\n  apiVersion: v1\n  kind: Node\n  metadata: {name: a}\n---\n  apiVersion: v1\n  kind: Node\n  metadata: {name: b}\nspec: {unschedulable: true}\n", "stdin: document 2, line 9: this is not YAML: the line is indented less than line 6, with which the document begins"},
 		"a key twice":          {node + "kind: Node\n", "stdin: document 1, line 4: this is not YAML: key \"kind\" already set in map"},
 		"an object twice":      {node + "---\n" + node, "stdin: document 2, line 5: Node a is there already, at stdin: document 1, line 1: remove one"},
 		"after the end":        {node + "...\n" + node, "stdin: document 2, line 5: Node a is there already, at stdin: document 1, line 1: remove one"},

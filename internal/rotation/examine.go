@@ -73,6 +73,9 @@ var StaticPool = Finding{
 
 // tooLittle reports a limit of the pool that leaves no room for the surge for c.
 func (s *Snapshot) tooLittle(p *Policy, c *NodeClaim) (Finding, bool) {
+	if len(s.NodePool.Limits) == 0 {
+		return Finding{}, false
+	}
 	short, ok := headroom(s.NodePool, size(c, s.Pods[c.NodeName], p.WholeNodeReservation))
 	if ok {
 		return Finding{}, false

@@ -112,6 +112,11 @@ func newPlay(s Snapshot, from, to time.Time) *play {
 	f.waiting = queue[timed]{before: sooner, counts: func(t timed) bool { return t.place == waiting }}
 	f.deadlines = queue[timed]{before: func(a, b timed) bool { return before(&a.NodeClaim, &b.NodeClaim) }, counts: func(t timed) bool { return t.place != leaving && t.place != gone }}
 	f.events = queue[event]{before: func(a, b event) bool { return sooner(a.timed, b.timed) }, counts: func(e event) bool { return e.place != gone }}
+	f.pool.NodePool.Annotations = maps.Clone(s.NodePool.Annotations)
+	for name, n := range f.nodes {
+		n.Annotations = maps.Clone(n.Annotations)
+		f.nodes[name] = n
+	}
 	f.pool.NodeClaims, f.pool.Nodes, f.pool.Pods = nil, map[string]Node{}, map[string][]*corev1.Pod{}
 	for name := range s.Nodes {
 		f.pool.Pods[name] = s.Pods[name]
@@ -127,6 +132,7 @@ func newPlay(s Snapshot, from, to time.Time) *play {
 	}
 	for i := range s.NodeClaims {
 		c := &actor{NodeClaim: s.NodeClaims[i], nodes: owned[s.NodeClaims[i].Name]}
+		c.Annotations = maps.Clone(c.Annotations)
 		if _, there := f.nodes[c.NodeName]; there && !slices.Contains(c.nodes, c.NodeName) {
 			c.nodes = append(c.nodes, c.NodeName)
 		}
@@ -339,17 +345,17 @@ func (f *play) act(st Step, now time.Time) {
 	case st.Act == ActReapSurgeClaim:
 		f.leave(c, now)
 	case st.On.Kind == KindNodePool:
-		f.pool.NodePool.Annotations = edited(f.pool.NodePool.Annotations, st)
+		amend(&f.pool.NodePool.Annotations, st)
 		if st.Act == ActClaimAnchor {
 			f.started = now
 			f.watch(f.claims[st.Facts.NodeClaim])
 		}
 	case st.On.Kind == KindNodeClaim:
-		c.Annotations = edited(c.Annotations, st)
+		amend(&c.Annotations, st)
 		f.watch(c)
 	case st.On.Kind == KindNode:
 		n := f.nodes[st.On.Name]
-		n.Annotations = edited(n.Annotations, st)
+		amend(&n.Annotations, st)
 		if st.Unschedulable != nil {
 			n.Unschedulable = *st.Unschedulable
 		}
@@ -357,17 +363,15 @@ func (f *play) act(st Step, now time.Time) {
 	}
 }
 
-// edited is annotations after a step.
-func edited(annotations map[string]string, st Step) map[string]string {
-	out := maps.Clone(annotations)
-	if out == nil {
-		out = map[string]string{}
+// amend performs a step on annotations, which are the play's own.
+func amend(annotations *map[string]string, st Step) {
+	if *annotations == nil {
+		*annotations = make(map[string]string, len(st.Set))
 	}
-	maps.Copy(out, st.Set)
+	maps.Copy(*annotations, st.Set)
 	for _, key := range st.Clear {
-		delete(out, key)
+		delete(*annotations, key)
 	}
-	return out
 }
 
 func later(a, b time.Time) time.Time {

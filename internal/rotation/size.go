@@ -1,7 +1,8 @@
 package rotation
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -170,12 +171,7 @@ func add(to, more corev1.ResourceList) {
 }
 
 func names(l corev1.ResourceList) []corev1.ResourceName {
-	ns := make([]corev1.ResourceName, 0, len(l))
-	for n := range l {
-		ns = append(ns, n)
-	}
-	sort.Slice(ns, func(i, j int) bool { return ns[i] < ns[j] })
-	return ns
+	return slices.Sorted(maps.Keys(l))
 }
 
 // indivisible reports a resource for which the API server demands limits equal to
