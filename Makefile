@@ -8,9 +8,10 @@ HELM  := $(GO) tool -modfile=tools/helm/go.mod helm
 .PHONY: build install simulator demo demo-capture test test-page test-short mutate bench bench-scale bench-agent bench-seize chaos-capture lint generate verify alerts image-check clean
 
 # Without gRPC's own traces, which nobody here can look at, the linker can leave out what is not
-# called: that is a seventh of tasuki-agent's program in memory.
+# called: that is a seventh of tasuki-agent's program in memory. Whatever $GOFLAGS says, --version has
+# the commit, if git is there to tell it.
 build: ## the commands, into bin/
-	CGO_ENABLED=0 $(GO) build -tags grpcnotrace -o bin/ ./cmd/...
+	CGO_ENABLED=0 $(GO) build -buildvcs=auto -tags grpcnotrace -o bin/ ./cmd/...
 
 PREFIX ?= /usr/local
 
@@ -23,7 +24,7 @@ install: build ## tasuki, and as a plugin of kubectl with its completion, into $
 
 simulator: ## tasuki with a simulator in the pages of plan -o html; its first build takes minutes
 	$(GO) generate ./internal/simulator
-	$(GO) build -o bin/ ./cmd/tasuki
+	$(GO) build -buildvcs=auto -o bin/ ./cmd/tasuki
 
 demo: build ## watch a real Karpenter node being replaced
 	bin/tasuki demo $(DEMO_FLAGS)

@@ -11,6 +11,11 @@ package v1alpha1
 type MaintenanceWindow struct {
 	// timezone is a name of the IANA time zone database, such as Asia/Tokyo or UTC. Offsets
 	// and abbreviations such as JST+9 are not names.
+	// ---
+	// Only the last part of the rule knows whether there is such a zone, and it fails where there is
+	// none. CEL has nothing to catch a failure with, so that the API server shows the type in the place
+	// of the value: "string": unknown time zone Asia/Tokio evaluating rule: write a name ... A list of
+	// names in the rule would refuse what a newer database has. tasuki plan shows the value.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=64

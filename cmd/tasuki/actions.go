@@ -23,13 +23,13 @@ func newActions() *cobra.Command {
 tables, or the whole one, as logs and JSON have it.
 
 ` + exitCodes,
-		Args: cobra.NoArgs,
+		Args: subcommand,
 		RunE: needsSubcommand,
 	}
 	t.flags(cmd)
 	cmd.AddCommand(newActionsList(t), newActionsApprove(t), newActionsExecute(t), newActionsJournal(t), newActionsRollback(t),
 		&cobra.Command{
-			Use: "show ID", Short: "Show an action and its history", Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeAction("all"),
+			Use: "show ID", Short: "Show an action and its history", Args: operands, ValidArgsFunction: t.completeAction("all"),
 			Example: "  tasuki actions show 3fa827c0",
 			RunE:    func(cmd *cobra.Command, args []string) error { return t.show(cmd, args[0]) },
 		})
@@ -41,7 +41,7 @@ func newActionsList(t *talk) *cobra.Command {
 	var states []string
 	var address string
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the actions that are not over, or all", Args: cobra.NoArgs,
+		Use: "list", Short: "List the actions that are not over, or all", Args: operands,
 		Example: `  tasuki actions list
   tasuki actions list --in pending,failed --address 10.0.0.7`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

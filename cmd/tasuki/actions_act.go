@@ -66,7 +66,7 @@ func (t *talk) approve(cmd *cobra.Command, ids []string) error {
 
 func newActionsRollback(t *talk) *cobra.Command {
 	return &cobra.Command{
-		Use: "rollback ID", Short: "Plan the reverse of an action that has succeeded; the gate and allowUndo decide", Args: cobra.ExactArgs(1),
+		Use: "rollback ID", Short: "Plan the reverse of an action that has succeeded; the gate and allowUndo decide", Args: operands,
 		Example:           "  tasuki actions rollback 3fa827c0",
 		ValidArgsFunction: t.completeAction("succeeded"),
 		RunE: func(cmd *cobra.Command, args []string) error {

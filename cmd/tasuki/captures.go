@@ -24,32 +24,32 @@ func newCaptures() *cobra.Command {
 		Example: `  tasuki captures list
   tasuki captures explain 10.0.0.7`,
 		Long: "See and move the mobile addresses of a host, through its agent.\n\n" + exitCodes,
-		Args: cobra.NoArgs,
+		Args: subcommand,
 		RunE: needsSubcommand,
 	}
 	t.flags(cmd)
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "list", Short: "List the addresses that the agent's node may capture", Args: cobra.NoArgs,
+			Use: "list", Short: "List the addresses that the agent's node may capture", Args: operands,
 			Example: `  tasuki captures list
   tasuki captures list -o json | jq '.[] | select(.state != "held")'`,
 			RunE: func(cmd *cobra.Command, _ []string) error { return t.captures(cmd) },
 		},
 		&cobra.Command{
-			Use: "explain ADDRESS", Short: "Say who holds an address, at which epoch, since when, and what is pending or blocked", Args: cobra.ExactArgs(1),
+			Use: "explain ADDRESS", Short: "Say who holds an address, at which epoch, since when, and what is pending or blocked", Args: operands,
 			Example:           "  tasuki captures explain 10.0.0.7",
 			ValidArgsFunction: t.completeAddress,
 			RunE:              func(cmd *cobra.Command, args []string) error { return t.explain(cmd, args[0]) },
 		},
 		&cobra.Command{
-			Use: "status", Short: "Say which configuration is in force, who is drained, and whether passes succeed", Args: cobra.NoArgs,
+			Use: "status", Short: "Say which configuration is in force, who is drained, and whether passes succeed", Args: operands,
 			Example: "  tasuki captures status",
 			RunE:    func(cmd *cobra.Command, _ []string) error { return t.status(cmd) },
 		},
 		newDoctor(t),
 		newDrain(t),
 		&cobra.Command{
-			Use: "undrain NODE", Short: "Let a node back into its placements", Args: cobra.ExactArgs(1),
+			Use: "undrain NODE", Short: "Let a node back into its placements", Args: operands,
 			Example:           "  tasuki captures undrain edge-a",
 			ValidArgsFunction: t.completeNode,
 			RunE:              func(cmd *cobra.Command, args []string) error { return t.drain(cmd, args[0], false) },
@@ -69,7 +69,7 @@ func newDrain(t *talk) *cobra.Command {
 		Long: `Take a node out of every placement: others take its addresses, and it releases them when they have. Any agent that
 shares the claims takes the command. With --wait, ask the agent of the node itself: the command returns when the node
 has released everything, and may be turned off.`,
-		Args:              cobra.ExactArgs(1),
+		Args:              operands,
 		ValidArgsFunction: t.completeNode,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if wait {
@@ -101,7 +101,7 @@ func newOwn(t *talk) *cobra.Command {
   tasuki captures own 10.0.0.7 none`,
 		Long: `Say at which site an address lives, whatever the configuration says. Members of that site never capture it, and
 those of every other site do. The site "none" says that it lives nowhere: nobody captures it then.`,
-		Args:              cobra.ExactArgs(2),
+		Args:              operands,
 		ValidArgsFunction: t.completeAddress,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			addr, err := agent.ParseAddress(args[0])

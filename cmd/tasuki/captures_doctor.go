@@ -20,7 +20,7 @@ func newDoctor(t *talk) *cobra.Command {
 you. Each host knows of its own NICs and of what it holds: ask all of them.
 
 Exit codes: 0 nothing is wrong, 4 something is, 1 no agent answers, 2 a mistake in the command.`,
-		Args: cobra.NoArgs,
+		Args: operands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := t.client().Doctor(cmd.Context())
 			if err != nil {

@@ -101,13 +101,14 @@ func completeShells(root *cobra.Command) {
 			c.Example = "  " + line
 		}
 	}
+	completion.Args, completion.RunE = subcommand, needsSubcommand
 	completion.Example = "  source <(tasuki completion bash)"
 	completion.AddCommand(&cobra.Command{
 		Use: "kubectl", Short: "Generate the program by which kubectl completes 'kubectl tasuki'",
 		Long: `Generate the program by which kubectl completes 'kubectl tasuki', in whatever shell kubectl completes in. It has to be
 executable, in PATH, and named kubectl_complete-tasuki; tasuki itself as kubectl-tasuki.`,
 		Example: "  tasuki completion kubectl > ~/.local/bin/kubectl_complete-tasuki && chmod +x ~/.local/bin/kubectl_complete-tasuki",
-		Args:    cobra.NoArgs,
+		Args:    operands,
 		Run: func(cmd *cobra.Command, _ []string) {
 			fmt.Fprint(cmd.OutOrStdout(), "#!/bin/sh\nexec kubectl-tasuki __complete \"$@\"\n")
 		},

@@ -30,7 +30,7 @@ func newDemo() *cobra.Command {
 It starts a lab of its own (see 'tasuki lab'), fills a node with pods that are slow to become Ready, lets the node come
 of age, and shows what the controller does. At the end it holds what it saw against what is promised, and fails when a
 promise was broken. Nothing of it is left afterwards but the lab's built programs.`,
-		Args: cobra.NoArgs,
+		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.screen = newScreen(cmd.OutOrStdout(), plain)
 			// Also when the terminal or the reader of the output goes, nothing may be left.

@@ -25,7 +25,7 @@ func newDemoCapture() *cobra.Command {
 It starts a fake of EC2 and two tasuki-agent processes that share a claims file, and takes less than two minutes, most
 of which is a wait for the look at a NIC that finds a drift. At the end it holds what the fake and the journals have
 seen against what is promised, and fails when a promise was broken. Nothing of it is left afterwards.`,
-		Args: cobra.NoArgs,
+		Args: operands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.screen = newScreen(cmd.OutOrStdout(), true)
 			// Also when the terminal or the reader of the output goes, nothing may be left.

@@ -25,18 +25,18 @@ Exit codes: 0 answered, 1 the cluster cannot be read, 2 a mistake in the command
 		Example: `  tasuki explain nodeclaim api-x7k2p
   tasuki explain nodepool api
   tasuki explain nodepool api -o json | jq -r '.reason, .detail'`,
-		Args: cobra.NoArgs,
+		Args: subcommand,
 		RunE: needsSubcommand,
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "nodeclaim NAME", Aliases: []string{"nodeclaims"}, Short: "Say why a NodeClaim is not rotating, and when it will", Args: cobra.ExactArgs(1),
+			Use: "nodeclaim NAME", Aliases: []string{"nodeclaims"}, Short: "Say why a NodeClaim is not rotating, and when it will", Args: operands,
 			Example:           "  tasuki explain nodeclaim api-x7k2p",
 			ValidArgsFunction: q.completeObject(&karpv1.NodeClaimList{}, 1),
 			RunE:              func(cmd *cobra.Command, args []string) error { return q.explain(cmd, "", args[0]) },
 		},
 		&cobra.Command{
-			Use: "nodepool NAME", Aliases: []string{"nodepools"}, Short: "Say why no node of a NodePool is rotating, and when one will", Args: cobra.ExactArgs(1),
+			Use: "nodepool NAME", Aliases: []string{"nodepools"}, Short: "Say why no node of a NodePool is rotating, and when one will", Args: operands,
 			Example:           "  tasuki explain nodepool api -o yaml",
 			ValidArgsFunction: q.completeObject(&karpv1.NodePoolList{}, 1),
 			RunE:              func(cmd *cobra.Command, args []string) error { return q.explain(cmd, args[0], "") },

@@ -27,7 +27,7 @@ It needs to get and patch NodePools.
 ` + exitCodes,
 		Example: `  tasuki freeze api --until 12h
   tasuki freeze api --until 2026-12-27T00:00:00Z`,
-		Args:              cobra.ExactArgs(1),
+		Args:              operands,
 		ValidArgsFunction: q.completeObject(&karpv1.NodePoolList{}, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now := time.Now()
@@ -57,7 +57,7 @@ It needs to get and patch NodePools.
 
 ` + exitCodes,
 		Example:           "  tasuki unfreeze api",
-		Args:              cobra.ExactArgs(1),
+		Args:              operands,
 		ValidArgsFunction: q.completeObject(&karpv1.NodePoolList{}, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return q.freeze(cmd, args[0], func(pool rotation.NodePool) (rotation.Step, string, error) {

@@ -27,7 +27,7 @@ Karpenter with its KWOK provider, and KWOK in place of kubelets. It needs neithe
 builds the programs from pinned Go modules, which takes minutes; later starts take seconds.
 
 Built programs and labs are kept in the user's cache folder, or in $TASUKI_CACHE.`,
-		Args: cobra.NoArgs,
+		Args: subcommand,
 		RunE: needsSubcommand,
 	}
 	cmd.PersistentFlags().Var(&name, "name", "name of the lab; labs run side by side")
@@ -53,7 +53,7 @@ func newLabUp(name *labName) *cobra.Command {
 		Short: "Start a lab and return when it is ready",
 		Example: `  tasuki lab up
   tasuki lab up --name slow --pod-ready-delay 12s`,
-		Args: cobra.NoArgs,
+		Args: operands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if ready < 0 || gone < 0 {
 				return usageError{errors.New("--pod-ready-delay and --pod-delete-delay must not be negative")}
@@ -107,7 +107,7 @@ func newLabStatus(name *labName) *cobra.Command {
 		Use:     "status",
 		Short:   "Show a lab's components; fails when one is dead",
 		Example: "  tasuki lab status",
-		Args:    cobra.NoArgs,
+		Args:    operands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lab.Find(name.String())
 			if err != nil {
@@ -151,7 +151,7 @@ func newLabDown(name *labName) *cobra.Command {
 		Use:     "down",
 		Short:   "Stop a lab and remove its files; the built programs stay",
 		Example: "  tasuki lab down",
-		Args:    cobra.NoArgs,
+		Args:    operands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			l, err := lab.Find(name.String())
@@ -180,7 +180,7 @@ func newLabKubeconfig(name *labName) *cobra.Command {
 		Use:     "kubeconfig",
 		Short:   "Print the path of a lab's kubeconfig: export KUBECONFIG=$(tasuki lab kubeconfig)",
 		Example: "  export KUBECONFIG=$(tasuki lab kubeconfig)",
-		Args:    cobra.NoArgs,
+		Args:    operands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lab.Find(name.String())
 			if err != nil {

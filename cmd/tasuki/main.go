@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // windows are in IANA time zones, and a machine may have none
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -83,7 +84,7 @@ host; lab and demo show it all on this machine.`,
 		Example: `  tasuki plan -f policy.yaml -f nodepool.yaml
   tasuki status`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: called},
-		Args:          cobra.NoArgs,
+		Args:          subcommand,
 		RunE:          needsSubcommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -91,12 +92,14 @@ host; lab and demo show it all on this machine.`,
 	root.Version = build.Version()
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(newLab(), newDemo(), newPlan(), newStatus(), newExplain(), newRotate(), newFreeze(), newUnfreeze(), newCaptures(), newActions(), &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  tasuki version",
+		Use: "version", Short: "Print the version", Args: operands, Example: "  tasuki version",
 		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), called, root.Version) },
 	})
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	root.SetFlagErrorFunc(wrongFlag)
 	completeShells(root)
+	helpKnows(root)
 	speak(root, root)
 	return root
 }
@@ -127,8 +130,3 @@ func (e usageError) Unwrap() error { return e.error }
 type inputError struct{ error }
 
 func (e inputError) Unwrap() error { return e.error }
-
-// needsSubcommand runs a command that is only a group of others: help without arguments, else a mistake.
-func needsSubcommand(cmd *cobra.Command, args []string) error {
-	return usageError{fmt.Errorf("%s needs a subcommand", cmd.CommandPath())}
-}

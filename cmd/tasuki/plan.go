@@ -36,6 +36,7 @@ type plan struct {
 	output string
 	at     string
 	days   int
+	tz     string
 }
 
 // planDays is how far a plan looks ahead, unless it is told otherwise.
@@ -56,7 +57,7 @@ Nodes and Pods, as kubectl get -o yaml prints them, and refuses what an API serv
 Exit codes: 0 all is well; 1 the command line, the input or the cluster is at fault; 2 a finding is fatal: no node of that
 NodePool is rotated; 3 the forecast loses a node to its expiry.`,
 		Example: `  tasuki plan
-  tasuki plan api --days 90
+  tasuki plan api --days 90 --tz Local
   tasuki plan -f policy.yaml -f nodepool.yaml
   tasuki plan -f policy.yaml -f nodepool.yaml -f nodeclaims.yaml --at 2026-12-01T00:00:00Z
   kubectl get nodepools,nodeclaims -o yaml | tasuki plan -f policy.yaml -f - -o json
@@ -69,6 +70,7 @@ NodePool is rotated; 3 the forecast loses a node to its expiry.`,
 	cmd.Flags().StringVarP(&p.output, "output", "o", p.output, "table, json, yaml or html")
 	cmd.Flags().StringVar(&p.at, "at", "", "the instant to plan from, as 2026-12-02T02:00:00Z (default: now)")
 	cmd.Flags().IntVar(&p.days, "days", planDays, "how many days to plan for, at most 400")
+	cmd.Flags().StringVar(&p.tz, "tz", "", "time `zone` of the table and the page, as Asia/Tokyo, UTC or Local (default: that of the policy's windows, UTC if they are of several)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(planOutputs, cobra.ShellCompDirectiveNoFileComp))
 	return exitsUsage(cmd, exitPlanInput)
 }
@@ -101,6 +103,10 @@ func (p *plan) run(cmd *cobra.Command, pools []string) error {
 	if err != nil {
 		return usageError{err}
 	}
+	zone, err := readZone(p.tz)
+	if err != nil {
+		return usageError{err}
+	}
 	in, err := p.read(cmd)
 	if err != nil {
 		return err
@@ -116,15 +122,21 @@ func (p *plan) run(cmd *cobra.Command, pools []string) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range plans {
+	for i, one := range plans {
+		if zone != nil {
+			plans[i].Zone = zone
+		}
+		for _, note := range one.Notes {
+			fmt.Fprintf(cmd.ErrOrStderr(), "tasuki: NodePool %s: %s\n", one.NodePool, note)
+		}
 		if n := len(one.Turns); n >= rotation.MostTurns {
-			fmt.Fprintf(cmd.ErrOrStderr(), "tasuki: the forecast of NodePool %s ends on %s, as its nodes live too briefly\n", one.NodePool, wallClock(one.Turns[n-1].Start))
+			fmt.Fprintf(cmd.ErrOrStderr(), "tasuki: the forecast of NodePool %s ends on %s, as its nodes live too briefly\n", one.NodePool, one.Turns[n-1].Start.UTC().Format(time.RFC3339))
 		}
 	}
 	if p.output == "html" {
-		err = writePage(cmd.OutOrStdout(), in, page.Page{Plans: plans, From: now, To: to, Pools: pools})
+		err = writePage(cmd.OutOrStdout(), in, page.Page{Plans: plans, From: now, To: to, Pools: pools, Zone: p.tz})
 	} else {
-		err = p.write(cmd.OutOrStdout(), plans)
+		err = p.write(cmd.OutOrStdout(), plans, now, to)
 	}
 	if err != nil {
 		return err
@@ -185,7 +197,7 @@ func (p *plan) read(cmd *cobra.Command) (input, error) {
 	return input{objects, files, strings.Join(p.files, ", "), notes}, err
 }
 
-func (p *plan) write(out io.Writer, plans []rotator.Plan) error {
+func (p *plan) write(out io.Writer, plans []rotator.Plan, from, to time.Time) error {
 	switch p.output {
 	case "json":
 		e := json.NewEncoder(out)
@@ -200,7 +212,7 @@ func (p *plan) write(out io.Writer, plans []rotator.Plan) error {
 		_, err = out.Write(text)
 		return err
 	}
-	return planTable(out, plans)
+	return planTable(out, plans, from, to)
 }
 
 // verdict is the exit code that plans come to, with what there is to say of it.

@@ -16,8 +16,8 @@ const (
 	mostTurns    = 50
 )
 
-// planTable writes plans for people, in the time zone of this machine.
-func planTable(out io.Writer, plans []rotator.Plan) error {
+// planTable writes plans from one instant until another for people.
+func planTable(out io.Writer, plans []rotator.Plan, from, to time.Time) error {
 	for i, p := range plans {
 		if i > 0 {
 			fmt.Fprintln(out)
@@ -28,6 +28,8 @@ func planTable(out io.Writer, plans []rotator.Plan) error {
 			planFindings(out, p)
 			continue
 		}
+		c := calendarOf(p.Zone, from, lastOf(p, to))
+		fmt.Fprintf(out, "  Times are those of %s\n", c)
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, s := range p.Arithmetic {
 			how := ""
@@ -40,8 +42,8 @@ func planTable(out io.Writer, plans []rotator.Plan) error {
 			return err
 		}
 		planFindings(out, p)
-		planWindows(out, p)
-		if err := planForecast(out, p); err != nil {
+		planWindows(out, p, c)
+		if err := planForecast(out, p, c); err != nil {
 			return err
 		}
 	}
@@ -68,7 +70,7 @@ func planFindings(out io.Writer, p rotator.Plan) {
 	}
 }
 
-func planWindows(out io.Writer, p rotator.Plan) {
+func planWindows(out io.Writer, p rotator.Plan, c calendar) {
 	if len(p.Occurrences) == 0 {
 		fmt.Fprintf(out, "\n  No window opens in this time.\n")
 		return
@@ -76,21 +78,25 @@ func planWindows(out io.Writer, p rotator.Plan) {
 	fmt.Fprintf(out, "\n  Windows (%d in this time):\n", len(p.Occurrences))
 	for i, o := range p.Occurrences {
 		if i == mostWindows {
-			fmt.Fprintf(out, "  and %d more\n", len(p.Occurrences)-mostWindows)
+			fmt.Fprintf(out, "  and %d more: -o json has them all, --days plans for fewer days or for more\n", len(p.Occurrences)-mostWindows)
 			break
 		}
-		fmt.Fprintf(out, "  %s until %s\n", wallClock(o.Start), wallClock(o.End))
+		fmt.Fprintf(out, "  %s until %s\n", c.of(o.Start), c.of(o.End))
 	}
 }
 
-func planForecast(out io.Writer, p rotator.Plan) error {
+func planForecast(out io.Writer, p rotator.Plan, c calendar) error {
 	lost := 0
 	for _, t := range p.Turns {
 		if t.Lost != "" {
 			lost++
 		}
 	}
-	fmt.Fprintf(out, "\n  Forecast: %d rotated, %d lost\n", len(p.Turns)-lost, lost)
+	quiet := ""
+	if n := len(p.Lives) - len(p.Turns); n > 0 {
+		quiet = fmt.Sprintf("; %d not in this time", n)
+	}
+	fmt.Fprintf(out, "\n  Forecast: %d rotated, %d lost%s\n", len(p.Turns)-lost, lost, quiet)
 	if len(p.Turns) == 0 {
 		return nil
 	}
@@ -102,11 +108,11 @@ func planForecast(out io.Writer, p rotator.Plan) error {
 			left++
 			continue
 		}
-		how, start := t.Mode, wallClock(t.Start)
+		how, start := t.Mode, c.of(t.Start)
 		if t.Lost != "" {
 			how, start = "LOST: "+t.Lost, "-"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", t.NodeClaim, start, wallClock(t.Deadline), t.Margin().Round(time.Second), how)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", t.NodeClaim, start, c.of(t.Deadline), t.Margin().Round(time.Second), how)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -117,5 +123,15 @@ func planForecast(out io.Writer, p rotator.Plan) error {
 	return nil
 }
 
-// wallClock is an instant to the minute.
+// lastOf is the last instant that the table of a plan until to shows.
+func lastOf(p rotator.Plan, to time.Time) time.Time {
+	for _, t := range p.Turns {
+		if t.Deadline.After(to) {
+			to = t.Deadline
+		}
+	}
+	return to
+}
+
+// wallClock is an instant to the minute, in the time zone of this machine.
 func wallClock(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") }

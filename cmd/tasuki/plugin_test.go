@@ -61,7 +61,7 @@ func TestAPluginSpeaksForKubectl(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"--version": "kubectl tasuki ",
-		"explain":   "kubectl tasuki: kubectl tasuki explain needs a subcommand\nRun 'kubectl tasuki explain --help' for usage.",
+		"explain":   "kubectl tasuki: kubectl tasuki explain needs a subcommand: nodeclaim or nodepool\nRun 'kubectl tasuki explain --help' for usage.",
 		"lab down --name " + filepath.Base(t.TempDir()): "nothing to stop",
 		"lab status --name nowhere":                     "start it with \"kubectl tasuki lab up --name nowhere\"",
 	} {

@@ -32,7 +32,7 @@ It needs what tasuki explain needs, and to patch NodeClaims.
 ` + exitCodes,
 		Example: `  tasuki rotate api-x7k2p
   tasuki rotate api-x7k2p --now`,
-		Args:              cobra.ExactArgs(1),
+		Args:              operands,
 		ValidArgsFunction: q.completeObject(&karpv1.NodeClaimList{}, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what := rotation.RequestWindow

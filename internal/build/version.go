@@ -8,7 +8,7 @@ import (
 )
 
 // Version is one line: the version of the module, the commit when the version does not name
-// it, whether files were changed since, and the version of Go. What is not known is left out.
+// it, whether files were changed since, the version of Go, and the platform. What is not known is left out.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -29,5 +29,9 @@ func version(info *debug.BuildInfo) string {
 	if recorded["vcs.modified"] == "true" {
 		words = append(words, "modified")
 	}
-	return strings.Join(append(words, info.GoVersion), ", ")
+	words = append(words, info.GoVersion)
+	if os, arch := recorded["GOOS"], recorded["GOARCH"]; os != "" && arch != "" {
+		words = append(words, os+"/"+arch)
+	}
+	return strings.Join(words, ", ")
 }

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -15,13 +16,14 @@ func TestVersion(t *testing.T) {
 		"v1.2.3, go1.26.8":                                        of("v1.2.3"),
 		"v1.2.3, commit 0c165ad, go1.26.8":                        of("v1.2.3", commit, clean),
 		"v1.2.4-0.2026+dirty, commit 0c165ad, modified, go1.26.8": of("v1.2.4-0.2026+dirty", commit, dirty),
+		"v1.2.3, go1.26.8, linux/arm64":                           of("v1.2.3", debug.BuildSetting{Key: "GOOS", Value: "linux"}, debug.BuildSetting{Key: "GOARCH", Value: "arm64"}),
 		"(devel), go1.26.8":                                       of(""),
 	} {
 		if got := version(info); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := Version(); !strings.Contains(got, "go1.") {
+	if got := Version(); !strings.Contains(got, "go1.") || !strings.HasSuffix(got, ", "+runtime.GOOS+"/"+runtime.GOARCH) {
 		t.Errorf("this test was built from %q", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"strings"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -113,7 +112,7 @@ func (a *admission) judge(object map[string]any) []problem {
 		}
 	}
 	for _, err := range errs {
-		problems = append(problems, problem{err.Field, strings.TrimPrefix(err.ErrorBody(), "Invalid value: ")})
+		problems = append(problems, problem{err.Field, worded(err.ErrorBody(), valueAt(object, err.Field))})
 	}
 	return problems
 }

@@ -220,7 +220,7 @@ func (d document) items() []item {
 	case value == nil:
 		return nil
 	case !ok:
-		return []item{{err: d.complain("", "this is not a Kubernetes object: it has neither apiVersion nor kind")}}
+		return []item{{err: d.complain("", "%s", noObject(value))}}
 	case !strings.HasSuffix(text(object["kind"]), "List"):
 		return []item{{document: d, object: object}}
 	}
@@ -252,6 +252,9 @@ func (r *Reader) object(d item) result {
 	}
 	version, kind := text(d.object["apiVersion"]), text(d.object["kind"])
 	i := slices.IndexFunc(r.kinds, func(k Kind) bool { return k.APIVersion == version && k.Kind == kind })
+	if i < 0 && version == "" && kind == "" {
+		return result{errs: []error{d.complain("", "this is not a Kubernetes object: it has neither apiVersion nor kind: leave it out")}}
+	}
 	if i < 0 {
 		return result{errs: []error{d.complain("kind", "kind %q of apiVersion %q is none of %s: leave it out", kind, version, r.known())}}
 	}

@@ -26,6 +26,7 @@ type Page struct {
 
 	Files     []manifest.File // what the plans are of, to be edited
 	Pools     []string        // the NodePools that are planned for; all if empty
+	Zone      string          // in which the simulator plans; that of the windows if empty
 	Simulator Simulator       // the zero value leaves it out, and says so
 
 	Live time.Duration // how often the page asks its server for Fragment; 0 is a page without one
@@ -50,7 +51,7 @@ var script string
 var templates embed.FS
 
 var html = template.Must(template.New("").Funcs(template.FuncMap{
-	"mark": mark, "stamp": stampOf, "utc": func(t time.Time) stamp { return stampOf(t, time.UTC) },
+	"mark": mark, "stamp": stampOf, "zone": zoneOf,
 }).ParseFS(templates, "*.html"))
 
 // mostEditable is how many bytes a file may have that is shown to be edited: browsers are slow

@@ -99,7 +99,7 @@ async function recompute(event) {
     }
     await new Promise((done) => setTimeout(done)); // lets the page say that it computes
     const answer = JSON.parse(simulate(JSON.stringify({
-      files, pools: JSON.parse(form.dataset.pools), at: form.querySelector('#at').value, days: Number(form.querySelector('#days').value),
+      files, pools: JSON.parse(form.dataset.pools), zone: form.dataset.zone, at: form.querySelector('#at').value, days: Number(form.querySelector('#days').value),
     })));
     if (answer.error) throw new Error(answer.error);
     simulated = true;

@@ -18,6 +18,7 @@ type Request struct {
 		Text string `json:"text"`
 	} `json:"files"`
 	Pools []string `json:"pools"` // all if empty
+	Zone  string   `json:"zone"`  // that of the windows if empty
 	At    string   `json:"at"`    // RFC 3339
 	Days  int      `json:"days"`  // from 1 to MostDays
 }
@@ -73,6 +74,15 @@ func simulate(r Request) (html, verdict string, err error) {
 	plans, err := objects.PlansOf(r.Pools, from, to)
 	if err != nil {
 		return "", "", err
+	}
+	if r.Zone != "" {
+		zone, err := time.LoadLocation(r.Zone)
+		if err != nil {
+			return "", "", fmt.Errorf("time zone %q is not known here", r.Zone)
+		}
+		for i := range plans {
+			plans[i].Zone = zone
+		}
 	}
 	said := []string{"Nothing is lost, and no finding is fatal."}
 	if text, _ := rotator.Verdict(plans); text != "" {

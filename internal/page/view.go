@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tasuki-io/tasuki/internal/rotation"
@@ -23,6 +22,7 @@ const (
 // view is what the page shows of plans.
 type view struct {
 	From, To time.Time
+	Zone     *time.Location // of all plans; UTC if they are of several
 	Summary  []summary
 	Pools    pages
 }
@@ -83,8 +83,19 @@ func stampOf(t time.Time, zone *time.Location) stamp {
 	return stamp{t.In(zone).Format("Mon 2006-01-02 15:04"), t.UTC().Format(time.RFC3339)}
 }
 
+// zoneOf names a time zone.
+func zoneOf(zone *time.Location) string {
+	if zone.String() == "Local" {
+		return "the machine that has planned"
+	}
+	return zone.String()
+}
+
 func viewOf(plans []rotator.Plan, from, to time.Time) (view, error) {
-	v := view{From: from, To: to}
+	v := view{From: from, To: to, Zone: time.UTC}
+	if len(plans) > 0 && !slices.ContainsFunc(plans, func(p rotator.Plan) bool { return p.Zone.String() != plans[0].Zone.String() }) {
+		v.Zone = plans[0].Zone
+	}
 	var pools []pool
 	for i, p := range plans {
 		one, err := poolOf(p, fmt.Sprintf("pool-%d", i), from, to)
@@ -234,24 +245,5 @@ func rank(n node) int {
 	return 2
 }
 
-// duration is one to the minute, in days, hours and minutes.
-func duration(d time.Duration) string {
-	sign := ""
-	if d < 0 {
-		sign, d = "-", -d
-	}
-	minutes := int64(d / time.Minute)
-	var parts []string
-	for _, u := range []struct {
-		n    int64
-		unit string
-	}{{minutes / (24 * 60), "d"}, {minutes / 60 % 24, "h"}, {minutes % 60, "m"}} {
-		if u.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d%s", u.n, u.unit))
-		}
-	}
-	if len(parts) == 0 {
-		return "0m"
-	}
-	return sign + strings.Join(parts, " ")
-}
+// duration is one to the minute, as policies and NodePools are written and the arithmetic is shown.
+func duration(d time.Duration) string { return d.Truncate(time.Minute).String() }

@@ -106,7 +106,7 @@ func (p *Policy) fatal(pool NodePool) []Finding {
 		return fs
 	}
 	if p.AgeThreshold == 0 && t.Threshold <= 0 {
-		fatal("ANonPositive", "raise expireAfter, add windows, or lower minRotationChances",
+		fatal("ANonPositive", p.sooner(),
 			"ageThreshold = expireAfter %s - (%d x window period %s + t_rot %s) = %s, which is not positive",
 			pool.ExpireAfter, p.Chances, period, t.TRot, t.Threshold)
 	}
@@ -116,6 +116,17 @@ func (p *Policy) fatal(pool NodePool) []Finding {
 			p.AgeThreshold, pool.ExpireAfter, t.TRot, p.AgeThreshold, period, t.Chances)
 	}
 	return fs
+}
+
+// sooner is the remedy for too little time between windows. Days that are open as a whole are one
+// window, and more of them do not help: no entry alone is longer than the day of 25 hours.
+func (p *Policy) sooner() string {
+	remedy := "raise expireAfter, add windows, or lower minRotationChances"
+	if m := p.Measure; m.ShortestOccurrence > 25*time.Hour {
+		remedy += fmt.Sprintf("; days that touch are one window, here of at least %s, and the window period %s runs from its start to that of the next: end each day before the next begins, such as at 23:00, for a window a day",
+			m.ShortestOccurrence, m.Period)
+	}
+	return remedy
 }
 
 // doubts is what works, but not as well as the operator may think: the rest of layer 1.
@@ -129,7 +140,7 @@ func (p *Policy) doubts(pool NodePool, t Terms) []Finding {
 	period := p.Measure.Period
 	doubt(p.Chances == 1, "KBelowTwo", "set minRotationChances to 2 or more",
 		"minRotationChances is 1: a node that misses its window has no second one before its deadline")
-	doubt(0 < t.Threshold && t.Threshold < period, "AVeryAggressive", "raise expireAfter, add windows, or lower minRotationChances",
+	doubt(0 < t.Threshold && t.Threshold < period, "AVeryAggressive", p.sooner(),
 		"ageThreshold %s is below the window period %s: every node is replaced in nearly every window", t.Threshold, period)
 	doubt(p.AgeThreshold > 0 && 1 <= t.Chances && t.Chances < p.Chances, "OverrideGBelowK", "lower ageThreshold or set it to auto",
 		"ageThreshold %s leaves floor((expireAfter %s - t_rot %s - %s) / window period %s) = %d whole window periods before the deadline, fewer than minRotationChances %d",

@@ -31,6 +31,15 @@ func TestFatalFindings(t *testing.T) {
 				"raise expireAfter, add windows, or lower minRotationChances"}},
 		},
 		{
+			name: "ANonPositive of whole days, which are one window", windows: "Mon,Tue,Wed,Thu,Fri 00:00-24:00 UTC",
+			want: []Finding{{"ANonPositive", Fatal,
+				"ageThreshold = expireAfter 336h0m0s - (2 x window period 168h0m0s + t_rot 1h17m0s) = -1h17m0s, which is not positive",
+				"raise expireAfter, add windows, or lower minRotationChances; days that touch are one window, here of at least 120h0m0s, and the window period 168h0m0s runs from its start to that of the next: end each day before the next begins, such as at 23:00, for a window a day"}},
+		},
+		{
+			name: "and so it is if each ends an hour sooner", windows: "Mon,Tue,Wed,Thu,Fri 00:00-23:00 UTC",
+		},
+		{
 			name: "ANonPositive at exactly zero", windows: "Sat 02:00-06:00 Asia/Tokyo",
 			pool: NodePool{ExpireAfter: ptr(14*day + 77*time.Minute), GracePeriod: ptr(time.Hour)},
 			want: []Finding{{"ANonPositive", Fatal,

@@ -24,15 +24,24 @@ type Plan struct {
 	NodePool string  `json:"nodePool"`
 	Policy   *string `json:"policy"` // null if none governs the pool
 
-	ExpireAfter            string  `json:"expireAfter"`            // or Never
-	TerminationGracePeriod *string `json:"terminationGracePeriod"` // null if not set
-	WindowPeriod           string  `json:"windowPeriod"`           // P
-	TRot                   string  `json:"tRot"`
-	TRotEstimate           string  `json:"tRotEstimate"`
-	LeadTime               string  `json:"leadTime"`
-	AgeThreshold           string  `json:"ageThreshold"` // A
-	Chances                int     `json:"chances"`      // G
-	Capacity               int     `json:"capacity"`     // C
+	// E: how long a node lives, as the NodePool's template says, or Never.
+	ExpireAfter string `json:"expireAfter"`
+	// tGP: how long its drain may take, as the template says; null if it is not set, and then counted as 1h0m0s.
+	TerminationGracePeriod *string `json:"terminationGracePeriod"`
+	// P: the longest time from the start of a window to that of the next. Windows that touch or overlap are one.
+	WindowPeriod string `json:"windowPeriod"`
+	// t_rot: how long a rotation takes at most: readyTimeout + tGP + 2m.
+	TRot string `json:"tRot"`
+	// t_rot_est: how long a rotation is expected to take: provisioningEstimate + drainEstimate.
+	TRotEstimate string `json:"tRotEstimate"`
+	// How long before its deadline a node becomes due: E - A.
+	LeadTime string `json:"leadTime"`
+	// A: the age from which a node is due: E - (minRotationChances x P + t_rot), unless the policy sets it.
+	AgeThreshold string `json:"ageThreshold"`
+	// G: how many whole window periods lie between that age and the last start in time: floor((E - t_rot - A) / P).
+	Chances int `json:"chances"`
+	// C: how many rotations are expected to start in the shortest window: ceil(shortest window / (t_rot_est + cooldownAfter)).
+	Capacity int `json:"capacity"`
 
 	Findings    []PlanFinding    `json:"findings"`
 	Occurrences []PlanOccurrence `json:"occurrences"` // within the time that is planned
@@ -40,6 +49,7 @@ type Plan struct {
 
 	// For tables.
 	Selected   []Selected      `json:"-"`
+	Notes      []string        `json:"-"` // what is no finding, and may surprise
 	Arithmetic []rotation.Sum  `json:"-"`
 	Turns      []rotation.Turn `json:"-"`
 
@@ -227,6 +237,7 @@ func planOf(s rotation.Snapshot, now, to time.Time) Plan {
 		if terms.Expires {
 			through = p.Throughput(s.NodePool.GracePeriod)
 		}
+		out.Notes = notesOn(s, through, now)
 		for _, w := range p.Windows.Between(now, to) {
 			out.Occurrences = append(out.Occurrences, PlanOccurrence{edge(w.Start, now), edge(w.End, to)})
 		}
@@ -243,6 +254,34 @@ func planOf(s rotation.Snapshot, now, to time.Time) Plan {
 	}
 	return out
 }
+
+// notesOn tell of what the controller takes as it is: claims that are yet to be created, as clocks
+// may differ, and windows that are shorter than a rotation, which may end outside of them.
+func notesOn(s rotation.Snapshot, through rotation.Throughput, now time.Time) (notes []string) {
+	var unborn []string
+	for i := range s.NodeClaims {
+		if c := &s.NodeClaims[i]; c.Created.After(now) {
+			unborn = append(unborn, fmt.Sprintf("%s (%s)", c.Name, c.Created.UTC().Format(time.RFC3339)))
+		}
+	}
+	if n := len(unborn); n > 0 {
+		more := ""
+		if n > mostUnborn {
+			more = fmt.Sprintf(" and %d more", n-mostUnborn)
+		}
+		slices.Sort(unborn)
+		notes = append(notes, fmt.Sprintf("metadata.creationTimestamp is after %s, the instant that is planned from, of NodeClaim %s%s: their age counts from it",
+			now.UTC().Format(time.RFC3339), strings.Join(unborn[:min(n, mostUnborn)], ", "), more))
+	}
+	if m := s.Governance.Policy.Measure; !m.Continuous && 0 < m.ShortestOccurrence && m.ShortestOccurrence < through.TRotEst {
+		notes = append(notes, fmt.Sprintf("the shortest window is open for %s, and a rotation takes %s (t_rot_est): only one starts in it, and it goes on after the window has closed",
+			m.ShortestOccurrence, through.TRotEst))
+	}
+	return notes
+}
+
+// mostUnborn is how many NodeClaims a note names.
+const mostUnborn = 5
 
 // edge is one of an occurrence, which may have none.
 func edge(t, otherwise time.Time) time.Time {

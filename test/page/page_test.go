@@ -199,6 +199,19 @@ func TestColoursAndPhones(t *testing.T) {
 	}
 }
 
+// A desk has room for the fleet: nothing is to be scrolled sideways.
+func TestADesk(t *testing.T) {
+	p := open(t)
+	html, _ := plan(t, append(files, "-o", "html")...)
+	p.load(html)
+	p.do(chromedp.EmulateViewport(1200, 800))
+	eval[bool](p, `document.querySelectorAll('details').forEach((d) => { d.open = true; }), true`)
+	wide := eval[[]string](p, `[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.ariaLabel + ': ' + e.scrollWidth + ' in ' + e.clientWidth)`)
+	if len(wide) > 0 {
+		t.Errorf("on 1200 pixels there is to be scrolled: %s", strings.Join(wide, "; "))
+	}
+}
+
 // Tab leads to everything that can be used, in the order in which it is read, and shows where it is.
 func TestKeyboard(t *testing.T) {
 	p := open(t)
