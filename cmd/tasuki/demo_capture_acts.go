@@ -56,11 +56,11 @@ func (d *captureDemo) fence(ctx context.Context) error {
 	if err := d.drain(ctx, nodeA, nodeA, false); err != nil {
 		return err
 	}
-	err := d.await(ctx, "A waits in backoff with its seizes due", func() bool {
+	err := d.await(ctx, "A waits for EC2 with its seizes due", func() bool {
 		list, err := a.client.Actions(ctx, nil)
 		waiting := 0
 		for _, action := range list {
-			if action.Verb == capture.Assign && action.Wait == capture.WaitBackoff && action.Attempts >= 2 {
+			if action.Verb == capture.Assign && (action.Wait == capture.WaitBackoff || action.Wait == capture.WaitPace) && action.Attempts >= 2 {
 				waiting++
 			}
 		}

@@ -99,7 +99,7 @@ func (l levels) Collect(to chan<- prometheus.Metric) {
 	}
 	for lane, p := range l.paces {
 		if p.rate > 0 {
-			to <- prometheus.MustNewConstMetric(paceDesc, prometheus.GaugeValue, p.rate, lane.profile, lane.what())
+			to <- prometheus.MustNewConstMetric(paceDesc, prometheus.GaugeValue, p.rateAt(l.now()), lane.profile, lane.what())
 		}
 	}
 	for _, row := range l.view.Open() {

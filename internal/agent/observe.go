@@ -110,6 +110,6 @@ func (a *Agent) snapshot() (*capture.Snapshot, time.Time) {
 	return &capture.Snapshot{
 		Node: a.node, Pools: a.config.Pools, Providers: a.config.Providers(), Policy: a.config.Policy,
 		Absent: absent, Returned: a.living.Returned, Homes: homes, Masters: a.lan.mastered(), Begun: a.begun,
-		View: a.view, Paces: a.slowed(), NICs: a.nics,
+		View: a.view, Paces: a.slowed(a.now()), NICs: a.nics,
 	}, next
 }

@@ -18,62 +18,62 @@ type lane struct {
 func (l lane) what() string { return map[bool]string{false: "changes", true: "reads"}[l.reads] }
 
 // pace is how fast the calls of a lane begin: as they come, until the provider refuses one as too
-// many. From then on they begin one after the other, at a rate that falls with a refusal and rises
-// with each success, so that it stays near what the provider takes.
+// many. From then on they begin one after the other, at a rate below what it has taken, which rises
+// until it refuses again or takes whatever comes.
 type pace struct {
-	rate     float64   // per second; 0 is as they come
-	speed    float64   // how many have begun within a second, or so
-	begun    time.Time // when the last one has
-	next     time.Time // when the next one may begin
+	rate     float64   // per second, at the end of the last pause; 0 is as they come
 	paused   time.Time // until when none was to begin after the last refusal
-	refusals int       // since the last success
+	next     time.Time // when the next one may begin
+	refused  time.Time // when the last refusal was
+	taken    int       // calls that the provider has carried out since
+	refusals int       // since it has
 }
 
 const (
-	slower  = 0.7 // times the rate, with a refusal
-	faster  = 0.1 // more per second, with a success; or a twentieth, when that is less
-	slowest = 0.2 // per second
+	cautious = 20  // per second, after the first refusal
+	slower   = 0.7 // times what was taken between two refusals
+	slowest  = 2   // per second
+	heedless = 100 // per second: what is faster begins as it comes
 
-	longestPatience = 5 * time.Minute // whatever a provider asks for
-	forgetting      = time.Minute     // after the last refusal
+	recovery        = 700 * time.Millisecond // in which the rate rises to e times what it was
+	longestPatience = 5 * time.Minute        // whatever a provider asks for
 )
 
+// rateAt is how many calls per second may begin.
+func (p *pace) rateAt(now time.Time) float64 {
+	return p.rate * math.Exp(max(0, now.Sub(p.paused).Seconds()/recovery.Seconds()))
+}
+
 // gap is from one begin to the next.
-func (p *pace) gap() time.Duration {
+func (p *pace) gap(now time.Time) time.Duration {
 	if p.rate == 0 {
 		return 0
 	}
-	return time.Duration(float64(time.Second) / p.rate)
+	return time.Duration(float64(time.Second) / p.rateAt(now))
 }
 
 // begins takes note of a call that begins.
-func (p *pace) begins(now time.Time) {
-	p.speed = 1 + p.speed*math.Exp(-now.Sub(p.begun).Seconds())
-	p.begun, p.next = now, now.Add(p.gap())
-}
+func (p *pace) begins(now time.Time) { p.next = now.Add(p.gap(now)) }
 
 // succeeds takes note of one that the provider has carried out.
-func (p *pace) succeeds() {
-	p.refusals = 0
-	p.rate += min(faster, p.rate/20)
-}
+func (p *pace) succeeds() { p.taken, p.refusals = p.taken+1, 0 }
 
 // refuses takes note of one that the provider has refused with the wish to be left alone for a time.
-// The rate falls once for all that were under way together. As long as none succeeds the rate is not
-// the trouble, and what grows is the pause.
+// What was under way together counts once. As long as none succeeds the rate is not the trouble, and
+// what grows is the pause.
 func (p *pace) refuses(begun, now time.Time, wish time.Duration, jitter func(time.Duration) time.Duration) {
 	p.waits(now.Add(min(wish, longestPatience)))
 	if begun.Before(p.paused) {
 		return
 	}
-	if p.rate == 0 {
-		p.rate = p.speed
+	switch {
+	case p.rate == 0:
+		p.rate = cautious
+	case p.taken > 0:
+		p.rate = min(heedless/2, max(slowest, slower*float64(p.taken)/now.Sub(p.refused).Seconds()))
 	}
-	if p.refusals == 0 {
-		p.rate = max(slowest, slower*p.rate)
-	}
-	p.waits(now.Add(max(p.gap(), jitter(min(time.Second<<min(p.refusals, 10), time.Minute)))))
-	p.paused = p.next
+	p.waits(now.Add(jitter(min(time.Second<<min(p.refusals, 10), time.Minute))))
+	p.paused, p.refused, p.taken = p.next, now, 0
 	p.refusals++
 }
 
@@ -83,10 +83,8 @@ func (p *pace) waits(until time.Time) {
 	}
 }
 
-// over reports a pace of which the provider has refused nothing for long.
-func (p *pace) over(now time.Time) bool {
-	return p.rate > 0 && now.Sub(p.paused) >= max(forgetting, 32*p.gap())
-}
+// over reports a pace that keeps nothing back any more.
+func (p *pace) over(now time.Time) bool { return p.rateAt(now) >= heedless }
 
 func (a *Agent) pace(l lane) *pace {
 	p := a.paces[l]
@@ -126,14 +124,14 @@ func (a *Agent) hurry(now time.Time) {
 }
 
 // slowed are the paces of what is changed, for a decision.
-func (a *Agent) slowed() map[string]capture.Pace {
+func (a *Agent) slowed(now time.Time) map[string]capture.Pace {
 	var slowed map[string]capture.Pace
 	for l, p := range a.paces {
 		if p.rate > 0 && !l.reads {
 			if slowed == nil {
 				slowed = map[string]capture.Pace{}
 			}
-			slowed[l.profile] = capture.Pace{Next: p.next, Gap: p.gap()}
+			slowed[l.profile] = capture.Pace{Next: p.next, Gap: p.gap(now)}
 		}
 	}
 	return slowed
