@@ -59,7 +59,7 @@ func (o *configObject) member(n *yaml.Node) *configMember {
 		o.report(n, "a member is empty: take it out")
 		return nil
 	}
-	if name := peekNode(n, "nodeRef").Value; configWord.MatchString(name) {
+	if name := peekNode(n, "nodeRef").Value; configWord.fits(name) {
 		part := *o
 		part.part = "member " + name
 		m.o = &part
@@ -144,7 +144,7 @@ func (m *configMember) refuse(field string, n *yaml.Node) {
 }
 
 // configNICRef is what NICs are called: a name, or the path of a resource.
-var configNICRef = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9._/()-]{0,511}$`)
+var configNICRef = form{regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9._/()-]*$`), 512}
 
 func (m *configMember) readSecondaryIP(c *capture.Capture) {
 	if m.o.need(m.capture, "capture.providerRef", m.providerRef) {
@@ -155,7 +155,7 @@ func (m *configMember) readSecondaryIP(c *capture.Capture) {
 	}
 	if m.o.need(m.capture, "capture.nicRef", m.nic) {
 		c.NIC = m.o.text(m.nic, "capture.nicRef")
-		if c.NIC != "" && !configNICRef.MatchString(c.NIC) {
+		if c.NIC != "" && !configNICRef.fits(c.NIC) {
 			m.o.report(m.nic, "capture.nicRef %s is not what a NIC is called: write its ID or name at the provider", quoteValue(c.NIC))
 			c.NIC = ""
 		}
@@ -164,14 +164,14 @@ func (m *configMember) readSecondaryIP(c *capture.Capture) {
 
 // What Linux lets an interface be called, and what can stand in quotes in keepalived's FIFO.
 var (
-	configInterface = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,14}$`)
-	configInstance  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$`)
+	configInterface = form{regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`), 15}
+	configInstance  = form{regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`), 253}
 )
 
 func (m *configMember) readProxyARP(c *capture.Capture) {
 	if m.o.need(m.capture, "capture.interface", m.iface) {
 		c.Interface = m.o.text(m.iface, "capture.interface")
-		if c.Interface != "" && !configInterface.MatchString(c.Interface) {
+		if c.Interface != "" && !configInterface.fits(c.Interface) {
 			m.o.report(m.iface, "capture.interface %s is not what an interface is called: write at most 15 letters, digits, -, . and _", quoteValue(c.Interface))
 		}
 	}
@@ -191,7 +191,7 @@ func (m *configMember) readProxyARP(c *capture.Capture) {
 	}
 	if m.o.need(m.activeWhen, "activeWhen.instance", instance) {
 		c.Instance = m.o.text(instance, "activeWhen.instance")
-		if c.Instance != "" && !configInstance.MatchString(c.Instance) {
+		if c.Instance != "" && !configInstance.fits(c.Instance) {
 			m.o.report(instance, "activeWhen.instance %s is not what a VRRP instance is called: write letters, digits, -, . and _", quoteValue(c.Instance))
 		}
 	}

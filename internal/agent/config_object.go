@@ -159,17 +159,26 @@ func (o *configObject) text(n *yaml.Node, field string) string {
 // What names may consist of. They become parts of keys and domains, which have colons and
 // slashes between them: a name has none, so that no two keys are the same by accident.
 var (
-	configName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
-	configWord = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
+	configName = form{regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`), 253}
+	configWord = form{regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`), 253}
 )
+
+// form is what a name may consist of, and how long it may be: an expression that counts takes as
+// much memory as what it counts to.
+type form struct {
+	of   *regexp.Regexp
+	most int // bytes
+}
+
+func (f form) fits(s string) bool { return len(s) <= f.most && f.of.MatchString(s) }
 
 func (o *configObject) word(n *yaml.Node, field string) string {
 	return o.named(n, field, configWord, "letters, digits, -, . and _")
 }
 
-func (o *configObject) named(n *yaml.Node, field string, form *regexp.Regexp, of string) string {
+func (o *configObject) named(n *yaml.Node, field string, f form, of string) string {
 	s := o.text(n, field)
-	if s != "" && !form.MatchString(s) {
+	if s != "" && !f.fits(s) {
 		o.report(n, "%s %s is no name: write %s, at most 253, a letter or digit first and last", field, quoteValue(s), of)
 		return ""
 	}

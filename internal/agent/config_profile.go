@@ -18,7 +18,7 @@ var configProviders = map[string][]string{
 }
 
 // configResource is what places at a provider are called. They end up in addresses of its API.
-var configResource = regexp.MustCompile(`^[A-Za-z0-9_(][A-Za-z0-9._()-]{0,254}$`)
+var configResource = form{regexp.MustCompile(`^[A-Za-z0-9_(][A-Za-z0-9._()-]*$`), 255}
 
 // profile reads a CloudProviderProfile.
 func (o *configObject) profile() executor.Profile {
@@ -48,7 +48,7 @@ func (o *configObject) profile() executor.Profile {
 		case wanted && !o.need(o.spec, f.name, f.n):
 		case !wanted && !absentNode(f.n):
 			o.report(f.n, "provider %s has no %s: take it out", p.Provider, f.name)
-		case *f.value != "" && !configResource.MatchString(*f.value):
+		case *f.value != "" && !configResource.fits(*f.value):
 			o.report(f.n, "%s %s is no name: write letters, digits, -, ., _ and parentheses", f.name, quoteValue(*f.value))
 		}
 	}

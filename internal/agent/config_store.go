@@ -21,7 +21,7 @@ type StoreConfig struct {
 const kindStore = "ClaimsStore"
 
 // configPrefix is what keys may begin with.
-var configPrefix = regexp.MustCompile(`^/[A-Za-z0-9._/-]{0,200}/$|^/$`)
+var configPrefix = form{regexp.MustCompile(`^/([A-Za-z0-9._/-]*/)?$`), 202}
 
 // store reads a ClaimsStore.
 func (o *configObject) store() (s StoreConfig) {
@@ -57,7 +57,7 @@ func (o *configObject) etcd(n *yaml.Node) *etcd.Options {
 	if e.Prefix == "" {
 		e.Prefix = "/tasuki/"
 	}
-	if !configPrefix.MatchString(e.Prefix) {
+	if !configPrefix.fits(e.Prefix) {
 		o.report(prefix, "prefix %s is not one of keys: write one such as /tasuki/, which begins and ends with /", quoteValue(e.Prefix))
 	}
 	if o.need(n, "endpoints", endpoints) {

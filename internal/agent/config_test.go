@@ -316,3 +316,16 @@ func TestConfigMapIsReadWhole(t *testing.T) {
 		t.Errorf("%d pools; files (-want +got):\n%s", len(c.Pools), diff)
 	}
 }
+
+// A name may be as long as is said, and no longer.
+func TestTheLengthOfANameIsBounded(t *testing.T) {
+	for most, f := range map[int]form{15: configInterface, 202: configPrefix, 253: configName, 255: configResource, 512: configNICRef} {
+		name := strings.Repeat("a", most)
+		if most == 202 {
+			name = "/" + name[2:] + "/"
+		}
+		if !f.fits(name) || f.fits(name[:1]+name) {
+			t.Errorf("a name of %d bytes fits: %t, and of one more: %t", most, f.fits(name), f.fits(name[:1]+name))
+		}
+	}
+}

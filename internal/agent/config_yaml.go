@@ -80,10 +80,10 @@ func (file *configObject) object(n *yaml.Node) *configObject {
 	o := *file
 	o.at = n
 	o.kind, o.name = peekNode(n, "kind").Value, peekNode(peekNode(n, "metadata"), "name").Value
-	if !configName.MatchString(o.name) {
+	if !configName.fits(o.name) {
 		o.name = ""
 	}
-	if !configWord.MatchString(o.kind) {
+	if !configWord.fits(o.kind) {
 		o.kind = ""
 	}
 	var version, kind, metadata, name *yaml.Node

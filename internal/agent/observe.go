@@ -70,12 +70,18 @@ func (a *Agent) changes(ctx context.Context) (changes claims.Changes, err error)
 	return changes, nil
 }
 
-// learn takes note of claims, those that concern this node in its journal first.
+// learn takes note of claims, in its journal first. What the view knows already is there.
 func (a *Agent) learn(ctx context.Context, claimed map[capture.Key]capture.Claim) error {
 	if len(claimed) == 0 {
 		return nil
 	}
-	if err := a.journal.Note(ctx, claimed); err != nil {
+	news := map[capture.Key]capture.Claim{}
+	for k, c := range claimed {
+		if c.Tells(a.view.Line(k).Known) {
+			news[k] = c
+		}
+	}
+	if err := a.journal.Note(ctx, news); err != nil {
 		return a.doubts(fmt.Errorf("note the epochs in the journal: %w", err))
 	}
 	now := a.now()

@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
 
 	"github.com/tasuki-io/tasuki/internal/capture"
 )
@@ -66,4 +68,31 @@ func simDecision(d capture.Decision) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// noting is a journal that only takes note of what it is to note.
+type noting struct {
+	Journal
+	last map[capture.Key]capture.Claim
+}
+
+func (n *noting) Note(_ context.Context, current map[capture.Key]capture.Claim) error {
+	n.last = current
+	return nil
+}
+
+// A store that has lost its history tells everything again: of that, what the journal holds already
+// is not asked of it.
+func TestWhatIsKnownIsNotNotedAgain(t *testing.T) {
+	p := newPlay(t, 1, 3)
+	p.settles()
+	a, n := p.node("a").loop, &noting{}
+	a.journal = n
+	for _, news := range []map[capture.Key]capture.Claim{{}, {simKey(simAddr(2)): {Epoch: 2, Holder: "b"}}} {
+		told := maps.Clone(p.store.claims)
+		maps.Copy(told, news)
+		if err := a.learn(t.Context(), told); err != nil || !maps.Equal(n.last, news) {
+			t.Errorf("of %v it notes %v (%v), want %v", told, n.last, err, news)
+		}
+	}
 }

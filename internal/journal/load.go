@@ -74,41 +74,17 @@ func (t *tx) markers() (all []capture.Marker, err error) {
 // Note raises the epochs that this agent knows of to those that were once current, and lowers
 // none. It writes only what tells more than is known already.
 func (j *Journal) Note(ctx context.Context, current map[capture.Key]capture.Claim) error {
-	news := j.news(current)
-	if len(news) == 0 {
+	if len(current) == 0 {
 		return nil
 	}
-	err := j.write(ctx, func(t *tx) error {
-		for _, k := range slices.SortedFunc(maps.Keys(news), capture.Key.Compare) {
-			if err := t.note(k, news[k]); err != nil {
-				return fmt.Errorf("noting that %s is claimed by %s: %w", k, news[k], err)
+	return j.write(ctx, func(t *tx) error {
+		for _, k := range slices.SortedFunc(maps.Keys(current), capture.Key.Compare) {
+			if err := t.note(k, current[k]); err != nil {
+				return fmt.Errorf("noting that %s is claimed by %s: %w", k, current[k], err)
 			}
 		}
 		return nil
 	})
-	if err == nil {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		for k, c := range news {
-			if c.Tells(j.noted[k]) {
-				j.noted[k] = c
-			}
-		}
-	}
-	return err
-}
-
-// news is what is not certainly durable already.
-func (j *Journal) news(current map[capture.Key]capture.Claim) map[capture.Key]capture.Claim {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	news := map[capture.Key]capture.Claim{}
-	for k, c := range current {
-		if c.Tells(j.noted[k]) {
-			news[k] = c
-		}
-	}
-	return news
 }
 
 func (t *tx) note(k capture.Key, c capture.Claim) error {

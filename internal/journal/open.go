@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/gofrs/flock"
 
-	"github.com/tasuki-io/tasuki/internal/capture"
 	"github.com/tasuki-io/tasuki/internal/sqlitefile"
 )
 
@@ -29,9 +27,6 @@ var kind = sqlitefile.Kind{
 type Journal struct {
 	file *sqlitefile.File
 	lock *flock.Flock
-
-	mu    sync.Mutex
-	noted map[capture.Key]capture.Claim // what is durable of the known epochs, perhaps not all
 }
 
 // Open opens the journal at a path, and makes it when nothing is there. No other agent can
@@ -59,7 +54,7 @@ func Open(path string) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &Journal{file: file, lock: lock, noted: map[capture.Key]capture.Claim{}}, nil
+	return &Journal{file: file, lock: lock}, nil
 }
 
 // Close closes the journal and lets others open it.
