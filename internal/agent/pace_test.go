@@ -140,6 +140,35 @@ func TestOfAThrottledProfileOneBeginsAfterTheOther(t *testing.T) {
 	}
 }
 
+// So it is with what is released.
+func TestOfReleasesThatAreThrottledOneBeginsAfterTheOther(t *testing.T) {
+	p := newPlay(t, 1, 3)
+	p.settles()
+	var at []time.Duration
+	p.cloud.answer = func(q executor.Request) *executor.Result {
+		if q.Verb != capture.Unassign {
+			return nil
+		}
+		if at = append(at, p.clock); len(at) <= 3 {
+			return &executor.Result{Outcome: executor.OutcomeThrottled, Code: "RequestLimitExceeded"}
+		}
+		return nil
+	}
+	p.store.drain("a", true)
+	p.settles()
+	if len(at) != 6 || len(p.cloud.on) > 0 {
+		t.Fatalf("%d calls, and %v is left; want each of the three twice, and nothing", len(at), p.cloud.on)
+	}
+	if at[2] != at[0] || at[3]-at[2] < time.Second {
+		t.Errorf("calls are made at %s, want three at once, and a second without any", at)
+	}
+	for i := 4; i < len(at); i++ {
+		if at[i]-at[i-1] < 300*time.Millisecond {
+			t.Errorf("calls are made at %s, want a third of a second between them after the third", at)
+		}
+	}
+}
+
 // A provider that says for how long is left alone for so long, though not for ever.
 func TestAProviderIsLeftAloneForAsLongAsItSays(t *testing.T) {
 	for wish, want := range map[int]time.Duration{0: time.Second, 20: 20 * time.Second, 9999: longestPatience} {
