@@ -163,8 +163,8 @@ func TestOfReleasesThatAreThrottledOneBeginsAfterTheOther(t *testing.T) {
 		t.Errorf("calls are made at %s, want three at once, and a second without any", at)
 	}
 	for i := 4; i < len(at); i++ {
-		if at[i]-at[i-1] < 300*time.Millisecond {
-			t.Errorf("calls are made at %s, want a third of a second between them after the third", at)
+		if at[i]-at[i-1] < 40*time.Millisecond {
+			t.Errorf("calls are made at %s, want a twentieth of a second between them after the third", at)
 		}
 	}
 }
