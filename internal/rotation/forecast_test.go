@@ -480,3 +480,20 @@ func TestOfTwoWithOneDeadlineTheOlderGoesFirst(t *testing.T) {
 		t.Errorf("lost: %v", lost)
 	}
 }
+
+// Two are due in a window that has time for one of them.
+func TestAForecastTakesTheEarliestDeadlineFirst(t *testing.T) {
+	w := newWorld(date(t, "2026-06-10T02:00:00Z"))
+	w.Governance.Policy = policyOn(t, "daily 02:00-06:00 UTC")
+	w.NodePool = NodePool{Object: w.object(KindNodePool, "blue"), ExpireAfter: ptr(14 * day), GracePeriod: ptr(time.Hour)}
+	for name, age := range map[string]time.Duration{"blue-a": 12 * day, "blue-b": 12*day + time.Hour} {
+		w.join(NodeClaim{
+			Object: w.object(KindNodeClaim, name), NodeName: "node-" + name, Ready: true,
+			Created: w.now.Add(-age), ExpireAfter: ptr(14 * day), GracePeriod: ptr(time.Hour),
+		})
+	}
+	turns := Forecast(w.Snapshot, w.now, w.now.Add(day))
+	if len(turns) == 0 || turns[0].NodeClaim != "blue-b" || !turns[0].Start.Equal(w.now) {
+		t.Errorf("turns: %+v, want blue-b at once", turns)
+	}
+}
