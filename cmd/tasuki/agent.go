@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,7 +56,7 @@ func (t *talk) write(out io.Writer, answer any, table func(io.Writer)) error {
 		e.SetEscapeHTML(false)
 		return e.Encode(answer)
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := newGrid(out)
 	table(w)
 	return w.Flush()
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/tasuki-io/tasuki/internal/rotation"
@@ -15,7 +14,7 @@ const mostPods = 10
 
 // explainTable writes an explanation for people, in the time zone of this machine.
 func explainTable(out io.Writer, x rotation.Explanation, now time.Time) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := newGrid(out)
 	policy := "which no RotationPolicy governs"
 	if x.Policy != "" {
 		policy = "governed by RotationPolicy " + x.Policy

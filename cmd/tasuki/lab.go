@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,7 +118,7 @@ func newLabStatus(name *labName) *cobra.Command {
 }
 
 func printStatus(out io.Writer, name string, all []lab.ComponentStatus) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := newGrid(out)
 	fmt.Fprintln(table, "COMPONENT\tPID\tADDRESS\tSTATE\tLOG")
 	var wrong []string
 	for _, c := range all {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/tasuki-io/tasuki/internal/rotator"
@@ -30,7 +29,7 @@ func planTable(out io.Writer, plans []rotator.Plan, from, to time.Time) error {
 		}
 		c := calendarOf(p.Zone, from, lastOf(p, to))
 		fmt.Fprintf(out, "  Times are those of %s\n", c)
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		w := newGrid(out)
 		for _, s := range p.Arithmetic {
 			how := ""
 			if s.How != "" {
@@ -100,7 +99,7 @@ func planForecast(out io.Writer, p rotator.Plan, c calendar) error {
 	if len(p.Turns) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := newGrid(out)
 	fmt.Fprintln(w, "  NODECLAIM\tSTART\tDEADLINE\tMARGIN\tHOW")
 	left := 0
 	for i, t := range p.Turns {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
@@ -93,7 +92,7 @@ func statusTable(out io.Writer, all []rotation.Overview, now time.Time) error {
 		_, err := fmt.Fprintln(out, "There is no NodePool in this cluster.")
 		return err
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := newGrid(out)
 	fmt.Fprintln(w, strings.Join(statusColumns, "\t"))
 	for _, o := range all {
 		var texts []string

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,7 @@ type admission struct {
 type verdict struct {
 	problems []problem
 	object   map[string]any
+	whole    bool // there were no defaults to fill in
 }
 
 // newAdmission reads the schema of a version from a CustomResourceDefinition.
@@ -76,20 +78,41 @@ func newAdmission(definition []byte, version string) (*admission, error) {
 // admit fills the defaults of an object in, and returns what is wrong with it. Nodes mostly
 // differ in what its verdict does not depend on, and one verdict then does for all of them.
 func (a *admission) admit(object map[string]any) []problem {
-	judged := maps.Clone(object)
-	for _, field := range a.apart {
-		delete(judged, field)
-	}
+	judged := judgedOf(a, object)
 	key, err := json.Marshal(judged)
 	if err != nil {
 		return []problem{{"", err.Error()}}
 	}
-	v, ok := a.known.Load(string(key))
+	known, ok := a.known.Load(string(key))
 	if !ok {
-		v, _ = a.known.LoadOrStore(string(key), verdict{a.judge(judged), judged})
+		v := verdict{problems: a.judge(judged), object: judged}
+		filled, err := json.Marshal(judged)
+		v.whole = err == nil && bytes.Equal(filled, key)
+		known, _ = a.known.LoadOrStore(string(key), v)
 	}
-	maps.Copy(object, v.(verdict).object)
-	return v.(verdict).problems
+	v := known.(verdict)
+	maps.Copy(object, v.object)
+	return v.problems
+}
+
+// passes reports an object, by the JSON of its fields, that is known to be good as it is from
+// one before.
+func (a *admission) passes(fields map[string]json.RawMessage) bool {
+	key, err := json.Marshal(judgedOf(a, fields))
+	if err != nil {
+		return false
+	}
+	known, ok := a.known.Load(string(key))
+	return ok && known.(verdict).whole && len(known.(verdict).problems) == 0
+}
+
+// judgedOf is that part of an object on which the verdict depends.
+func judgedOf[V any](a *admission, object map[string]V) map[string]V {
+	judged := maps.Clone(object)
+	for _, field := range a.apart {
+		delete(judged, field)
+	}
+	return judged
 }
 
 // judge fills the defaults of an object in, and returns what is wrong with it.

@@ -72,8 +72,8 @@ func ends(line []byte) bool {
 
 var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:unmarshal errors:\s+)?(?:line (\d+): )?(.*)`)
 
-// json is the document in JSON, read as kubectl reads YAML.
-func (d document) json() ([]byte, error) {
+// toJSON is the document in JSON, read as kubectl reads YAML.
+func (d document) toJSON() ([]byte, error) {
 	if d.inJSON() {
 		return bytes.TrimSpace(d.data), nil
 	}

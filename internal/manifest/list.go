@@ -2,46 +2,42 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 
-	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
-// longList reads a list as kubectl prints it, item by item and so on all processors. It has no
-// answer for any other document, nor for one with a mistake in it: what goes on from one item
+// longList reads the objects of a list as kubectl prints it, one by one and so on all processors.
+// It finds none in any other document, nor in one with a mistake in it: what goes on from one item
 // into the next, as a quotation or an alias does, is a mistake in the one or the other.
-func (d document) longList() (map[string]any, bool) {
+func (d document) longList() []item {
 	rest, texts := cut(d.data)
 	if len(texts) == 0 {
-		return nil, false
+		return nil
 	}
-	list, _ := strictly(rest).(map[string]any)
-	if list["items"] != aside { // to the parser it is no mistake to end early
-		return nil, false
+	list := strictly[map[string]any](rest)
+	if list["items"] != aside || !isList(list["kind"]) { // to the parser it is no mistake to end early
+		return nil
 	}
-	items := make([]any, len(texts))
+	items := make([]item, len(texts))
 	atOnce(len(texts), func(i int) {
-		if one, ok := strictly(texts[i]).([]any); ok && len(one) == 1 {
-			items[i] = one[0]
+		if one := strictly[[]json.RawMessage](texts[i]); len(one) == 1 {
+			items[i] = d.item(i)
+			items[i].json, items[i].fields = one[0], fieldsOf(one[0])
 		}
 	})
-	if slices.Contains(items, nil) {
-		return nil, false
+	if slices.ContainsFunc(items, func(i item) bool { return i.fields["kind"] == nil }) { // which its list may tell
+		return nil
 	}
-	list["items"] = items
-	return list, true
+	return items
 }
 
-// strictly is what a text in YAML holds, nil if there is a mistake in it.
-func strictly(text []byte) any {
+// strictly is what a text in YAML holds, nothing if there is a mistake in it.
+func strictly[T any](text []byte) (value T) {
 	raw, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		return nil
-	}
-	var value any
-	if strict, err := kjson.UnmarshalStrict(raw, &value); err != nil || len(strict) > 0 {
-		return nil
+	if err != nil || json.Unmarshal(raw, &value) != nil {
+		return *new(T)
 	}
 	return value
 }

@@ -182,8 +182,12 @@ func contents(file string, stdin io.Reader) ([]byte, error) {
 // item is the object of a document, or one of its list.
 type item struct {
 	document
-	object map[string]any
-	err    error // why it is none
+	err error // why it is none
+
+	object map[string]any // read when it is asked for, if the JSON is there
+
+	json   []byte // with no key twice
+	fields map[string]json.RawMessage
 }
 
 // result is what became of an item.
@@ -192,26 +196,19 @@ type result struct {
 	errs []error
 }
 
-// value is what the document holds.
-func (d document) value() (any, error) {
-	if list, ok := d.longList(); ok {
-		return list, nil
-	}
-	raw, err := d.json()
-	if err != nil {
-		return nil, err
-	}
-	var value any
-	strict, err := kjson.UnmarshalStrict(raw, &value) // integers stay integers
-	if err = errors.Join(append(strict, err)...); err != nil {
-		return nil, d.complain("", "%v", err)
-	}
-	return value, nil
-}
-
 // items are the object of a document, or those of its list.
 func (d document) items() []item {
-	value, err := d.value()
+	if list := d.longList(); list != nil {
+		return list
+	}
+	raw, err := d.toJSON()
+	if err != nil {
+		return []item{{err: err}}
+	}
+	if fields := fieldsOf(raw); fields != nil && !d.inJSON() && !isList(textOf(fields["kind"])) {
+		return []item{{document: d, json: raw, fields: fields}}
+	}
+	value, err := d.value(raw)
 	if err != nil {
 		return []item{{err: err}}
 	}
@@ -221,7 +218,7 @@ func (d document) items() []item {
 		return nil
 	case !ok:
 		return []item{{err: d.complain("", "%s", noObject(value))}}
-	case !strings.HasSuffix(text(object["kind"]), "List"):
+	case !isList(object["kind"]):
 		return []item{{document: d, object: object}}
 	}
 	list, ok := object["items"].([]any)
@@ -230,9 +227,8 @@ func (d document) items() []item {
 	}
 	items := make([]item, len(list))
 	for i, one := range list {
+		items[i] = d.item(i)
 		of := &items[i]
-		of.document = d
-		of.within = fmt.Sprintf("items[%d]", i)
 		if of.object, ok = one.(map[string]any); !ok {
 			of.err = of.complain("", "this is not a Kubernetes object")
 			continue
@@ -245,13 +241,39 @@ func (d document) items() []item {
 	return items
 }
 
+// item is one of the document's list.
+func (d document) item(i int) item {
+	d.within = fmt.Sprintf("items[%d]", i)
+	return item{document: d}
+}
+
+// value is what JSON of the document holds.
+func (d document) value(raw []byte) (any, error) {
+	var value any
+	strict, err := kjson.UnmarshalStrict(raw, &value) // integers stay integers
+	if err = errors.Join(append(strict, err)...); err != nil {
+		return nil, d.complain("", "%v", err)
+	}
+	return value, nil
+}
+
 // object judges an item, and reads it.
 func (r *Reader) object(d item) result {
 	if d.err != nil {
 		return result{errs: []error{d.err}}
 	}
+	if o, ok := r.alike(d); ok {
+		return result{Object: o}
+	}
+	if d.object == nil {
+		value, err := d.value(d.json)
+		if err != nil {
+			return result{errs: []error{err}}
+		}
+		d.object, _ = value.(map[string]any)
+	}
 	version, kind := text(d.object["apiVersion"]), text(d.object["kind"])
-	i := slices.IndexFunc(r.kinds, func(k Kind) bool { return k.APIVersion == version && k.Kind == kind })
+	i := r.kind(version, kind)
 	if i < 0 && version == "" && kind == "" {
 		return result{errs: []error{d.complain("", "this is not a Kubernetes object: it has neither apiVersion nor kind: leave it out")}}
 	}
@@ -293,6 +315,32 @@ func (r *Reader) object(d item) result {
 	return result{Object{Kind: kind, Name: name, Value: value, in: d.document}, errs}
 }
 
+// alike reads an object that is good as it is, which is known from one before that differs only
+// in what that does not depend on. It is what object comes to as well, and takes half as long.
+func (r *Reader) alike(d item) (Object, bool) {
+	i := r.kind(textOf(d.fields["apiVersion"]), textOf(d.fields["kind"]))
+	if i < 0 {
+		return Object{}, false
+	}
+	kind := r.kinds[i].Kind
+	if a := r.admission[kind]; a != nil && !a.passes(d.fields) {
+		return Object{}, false
+	}
+	value := r.kinds[i].New()
+	strict, err := kjson.UnmarshalStrict(d.json, value)
+	named, ok := value.(interface{ GetName() string })
+	if err != nil || len(strict) > 0 || !ok || named.GetName() == "" {
+		return Object{}, false
+	}
+	d.subject = kind + " " + named.GetName()
+	return Object{Kind: kind, Name: named.GetName(), Value: value, in: d.document}, true
+}
+
+// kind is which kind that is, -1 if it is not read.
+func (r *Reader) kind(version, kind string) int {
+	return slices.IndexFunc(r.kinds, func(k Kind) bool { return k.APIVersion == version && k.Kind == kind })
+}
+
 func (r *Reader) known() string {
 	var names []string
 	for _, k := range r.kinds {
@@ -323,6 +371,24 @@ func text(v any) string {
 	s, _ := v.(string)
 	return s
 }
+
+// textOf is the text that JSON holds.
+func textOf(raw json.RawMessage) (s string) {
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// fieldsOf are the fields of the object that JSON holds, nil if it holds none.
+func fieldsOf(raw []byte) (fields map[string]json.RawMessage) {
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	return fields
+}
+
+func isList(kind any) bool { return strings.HasSuffix(text(kind), "List") }
 
 // blank reports a document without content.
 func blank(data []byte) bool {

@@ -43,6 +43,13 @@ func Kinds(policies []byte) []manifest.Kind {
 // well: a NodeClaim without a status is Ready, and if there is no Node at all, each NodeClaim
 // has one. Notes say what is left aside.
 func ObjectsOf(read []manifest.Object) (o Objects, notes []string, err error) {
+	count := map[string]int{}
+	for _, r := range read {
+		count[r.Kind]++
+	}
+	o.NodeClaims = slices.Grow(o.NodeClaims, count["NodeClaim"])
+	o.Nodes = slices.Grow(o.Nodes, count["Node"])
+	o.Pods = slices.Grow(o.Pods, count["Pod"])
 	for _, r := range read {
 		switch v := r.Value.(type) {
 		case *v1alpha1.RotationPolicy:
@@ -88,6 +95,9 @@ func ObjectsOf(read []manifest.Object) (o Objects, notes []string, err error) {
 // assume fills in what nobody has said.
 func (o *Objects) assume() {
 	nodes := len(o.Nodes) > 0
+	if !nodes {
+		o.Nodes = slices.Grow(o.Nodes, len(o.NodeClaims))
+	}
 	for i := range o.NodeClaims {
 		c := &o.NodeClaims[i]
 		if c.Status.NodeName == "" && len(c.Status.Conditions) == 0 {
