@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	karpapis "sigs.k8s.io/karpenter/pkg/apis"
+	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/tasuki-io/tasuki/api/v1alpha1"
 	"github.com/tasuki-io/tasuki/internal/manifest"
@@ -68,6 +70,43 @@ func TestReads(t *testing.T) {
 	}
 	if p := objects[0].Value.(*v1alpha1.RotationPolicy).Spec; p.MinRotationChances != 2 || p.Surge.ReadyTimeout.Duration.String() != "15m0s" {
 		t.Errorf("the defaults are missing: %+v", p)
+	}
+}
+
+// What is like an object before it comes to what it comes to alone.
+func TestReadsWhatIsAlike(t *testing.T) {
+	read := func(text string) ([]manifest.Object, error) {
+		r, err := manifest.NewReader(manifest.Kind{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Definition: karpapis.NodePoolCRD, New: func() any { return &karpv1.NodePool{} }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Read([]string{"-"}, strings.NewReader(text))
+	}
+	const bare = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec:\n  template: {spec: {nodeClassRef: {group: g, kind: K, name: default}, requirements: []}}\n"
+	for name, first := range map[string]string{"with the defaults": strings.Replace(bare, "[]}", "[], expireAfter: 720h}", 1) + "  disruption: {consolidateAfter: 0s, consolidationPolicy: WhenEmptyOrUnderutilized, budgets: [{nodes: 10%}]}\n", "without them": bare} {
+		second := strings.Replace(first, "name: a", "name: b", 1)
+		alone, err := read(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both, err := read(first + "---\n" + second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(alone[0].Value, both[1].Value); both[1].Name != "b" || diff != "" {
+			t.Errorf("%s: %s, read after one like it (-alone +after):\n%s", name, both[1].Name, diff)
+		}
+		for want, bad := range map[string]string{
+			"status.seen: unknown field":    second + "status: {seen: 1}\n",
+			"metadata: name is missing":     strings.Replace(second, "name: b", "generateName: b", 1),
+			"spec.nodePools: unknown field": second + "  nodePools: []\n",
+			"kind may not be empty":         strings.Replace(second, "kind: K", "kind: ''", 1),
+		} {
+			_, err := read(first + "---\n" + bad + "---\n" + strings.Replace(bad, "ame: b", "ame: c", 1))
+			if err == nil || strings.Count(err.Error(), want) != 2 {
+				t.Errorf("%s: read with two after it of which each has %q: %v", name, want, err)
+			}
+		}
 	}
 }
 

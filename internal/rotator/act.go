@@ -51,7 +51,9 @@ func (r *Rotator) act(ctx context.Context, plan []rotation.Step, done func(rotat
 		if err != nil {
 			return fmt.Errorf("%s %s %s: %w", step.Act, step.On.Kind, step.On.Name, refusal(step.Act, err))
 		}
-		written[seen] = version
+		if written[seen] = version; version != step.On.Version {
+			r.recent.note(step.On, r.Now())
+		}
 		done(step)
 	}
 	return nil
@@ -79,7 +81,8 @@ func (r *Rotator) finish(ctx context.Context, step rotation.Step) (string, error
 	return r.write(ctx, step)
 }
 
-// write performs one step and returns the version of the object that it left behind.
+// write performs one step and returns the version of the object that it left behind, none if that
+// is on its way out.
 func (r *Rotator) write(ctx context.Context, step rotation.Step) (string, error) {
 	switch step.Act {
 	case rotation.ActCreatePlaceholder:
@@ -92,7 +95,7 @@ func (r *Rotator) write(ctx context.Context, step rotation.Step) (string, error)
 		if err := r.empty(ctx, step.Empty); err != nil {
 			return "", err
 		}
-		return step.On.Version, r.Client.Delete(ctx, r.target(step.On), client.Preconditions{
+		return "", r.Client.Delete(ctx, r.target(step.On), client.Preconditions{
 			UID: (*types.UID)(&step.On.UID), ResourceVersion: &step.On.Version,
 		})
 	}

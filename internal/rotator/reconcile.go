@@ -42,6 +42,7 @@ type Rotator struct {
 	policies *policies
 	announce *announcer
 	troubles troubles
+	recent   recent
 }
 
 // Reconcile makes one pass over the pool.
@@ -66,6 +67,9 @@ func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if len(d.Plan) == 0 && d.Stuck == (rotation.Stuck{}) && r.announce.warnedOf(poolRef(s), d.Warnings) {
 		r.announce.answer(ctx, poolRef(s), d)
 		return sleep(d, r.Now()), nil
+	}
+	if r.recent.outdates(d.Plan, now) {
+		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	if d.Reason != rotation.ReasonSweeping { // which says nothing of a drain
 		r.announce.metrics.set(req.Name, d)

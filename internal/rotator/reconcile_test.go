@@ -162,6 +162,7 @@ func TestCompletionIsAnnouncedOncePerReleasedAnchor(t *testing.T) {
 	r := newRotator(stale, live, s)
 	for range 3 {
 		pass(t, r)
+		clear(r.recent.written) // as when the cache lags for long
 	}
 	if diff := cmp.Diff([]string{"patch node-b", "patch web"}, w.made); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
