@@ -236,7 +236,7 @@ func TestCompletion(t *testing.T) {
 	}
 	defer silent.Close()
 	completesWithin = 100 * time.Millisecond
-	why("Client.Timeout exceeded", "freeze", "--server", "http://"+silent.Addr().String(), "")
+	why("(Client.Timeout|context deadline) exceeded", "freeze", "--server", "http://"+silent.Addr().String(), "")
 	completesWithin = time.Minute
 	why("nowhere.yaml", "plan", "-f", "nowhere.yaml", "")
 	why("tasuki-agent", "captures", "drain", "--state", t.TempDir(), "")
