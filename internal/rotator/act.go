@@ -51,7 +51,8 @@ func (r *Rotator) act(ctx context.Context, plan []rotation.Step, done func(rotat
 		if err != nil {
 			return fmt.Errorf("%s %s %s: %w", step.Act, step.On.Kind, step.On.Name, refusal(step.Act, err))
 		}
-		if written[seen] = version; version != step.On.Version {
+		written[seen] = version
+		if version != step.On.Version {
 			r.recent.note(step.On, r.Now())
 		}
 		done(step)
