@@ -24,7 +24,7 @@ func (d document) longList() []item {
 	atOnce(len(texts), func(i int) {
 		if one := strictly[[]json.RawMessage](texts[i]); len(one) == 1 {
 			items[i] = d.item(i)
-			items[i].json, items[i].fields = one[0], fieldsOf(one[0])
+			items[i].json, items[i].fields = one[0], decoded[map[string]json.RawMessage](one[0])
 		}
 	})
 	if slices.ContainsFunc(items, func(i item) bool { return i.fields["kind"] == nil }) { // which its list may tell
@@ -36,10 +36,10 @@ func (d document) longList() []item {
 // strictly is what a text in YAML holds, nothing if there is a mistake in it.
 func strictly[T any](text []byte) (value T) {
 	raw, err := yaml.YAMLToJSONStrict(text)
-	if err != nil || json.Unmarshal(raw, &value) != nil {
-		return *new(T)
+	if err != nil {
+		return value
 	}
-	return value
+	return decoded[T](raw)
 }
 
 // aside is what the rest of a list has in the place of its items.

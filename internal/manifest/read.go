@@ -131,7 +131,7 @@ func (d document) items() []item {
 	if err != nil {
 		return []item{{err: err}}
 	}
-	if fields := fieldsOf(raw); fields != nil && !d.inJSON() && !isList(textOf(fields["kind"])) {
+	if fields := decoded[map[string]json.RawMessage](raw); fields != nil && !d.inJSON() && !isList(decoded[string](fields["kind"])) {
 		return []item{{document: d, json: raw, fields: fields}}
 	}
 	value, err := d.value(raw)
@@ -244,7 +244,7 @@ func (r *Reader) object(d item) result {
 // alike reads an object that is good as it is, which is known from one before that differs only
 // in what that does not depend on. It is what object comes to as well, and takes half as long.
 func (r *Reader) alike(d item) (Object, bool) {
-	i := r.kind(textOf(d.fields["apiVersion"]), textOf(d.fields["kind"]))
+	i := r.kind(decoded[string](d.fields["apiVersion"]), decoded[string](d.fields["kind"]))
 	if i < 0 {
 		return Object{}, false
 	}
@@ -298,20 +298,12 @@ func text(v any) string {
 	return s
 }
 
-// textOf is the text that JSON holds.
-func textOf(raw json.RawMessage) (s string) {
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
+// decoded is what JSON holds, nothing if that is something else.
+func decoded[T any](raw []byte) (value T) {
+	if json.Unmarshal(raw, &value) != nil {
+		return *new(T)
 	}
-	return s
-}
-
-// fieldsOf are the fields of the object that JSON holds, nil if it holds none.
-func fieldsOf(raw []byte) (fields map[string]json.RawMessage) {
-	if json.Unmarshal(raw, &fields) != nil {
-		return nil
-	}
-	return fields
+	return value
 }
 
 func isList(kind any) bool { return strings.HasSuffix(text(kind), "List") }
