@@ -204,7 +204,7 @@ func (s *Snapshot) complete(name string, now time.Time) Decision {
 	}
 	f := Facts{NodeClaim: name, Outcome: Success, Mode: s.mode(), SurgePath: a[AnnotationSurgePath]}
 	for _, step := range d.Plan {
-		if step.Act == ActReleaseNode {
+		if step.Act == ActReleaseNode && s.Nodes[step.On.Name].Claim != name { // its own Node can be there still
 			f.SurgeNode = step.On.Name
 		}
 	}

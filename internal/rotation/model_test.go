@@ -410,7 +410,7 @@ func (w *world) register(claim, node string, ready bool) {
 	c.NodeName, c.Ready = node, ready
 	w.touch(&c.Object)
 	w.Nodes[node] = Node{
-		Object: w.object(KindNode, node), Ready: ready,
+		Object: w.object(KindNode, node), Claim: claim, Ready: ready,
 		Labels: map[string]string{labelNodePool: w.NodePool.Name, labelHostname: node},
 	}
 }

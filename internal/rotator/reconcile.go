@@ -74,6 +74,15 @@ func (r *Rotator) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if d.Reason != rotation.ReasonSweeping { // which says nothing of a drain
 		r.announce.metrics.set(req.Name, d)
 	}
+	if s.CarriesOn(d) {
+		plan, err := r.carryOn(ctx, s, now)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if plan != nil {
+			return r.perform(ctx, poolRef(s), plan)
+		}
+	}
 	return r.pass(ctx, req.Name, rotation.Focus(*s, now)) // to act, to warn, or to see which pods a drain hangs on
 }
 
@@ -112,8 +121,13 @@ func (r *Rotator) pass(ctx context.Context, name string, nodes []string) (reconc
 	if begins(d.Plan) && !d.Wake.IsZero() && !r.Now().Before(d.Wake) {
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	}
-	err = r.act(ctx, d.Plan, func(st rotation.Step) { r.announce.step(ctx, pool, st) })
-	r.troubles.note(name, err)
+	return r.perform(ctx, pool, d.Plan)
+}
+
+// perform acts, and says when to decide anew.
+func (r *Rotator) perform(ctx context.Context, pool *metav1.PartialObjectMetadata, plan []rotation.Step) (reconcile.Result, error) {
+	err := r.act(ctx, plan, func(st rotation.Step) { r.announce.step(ctx, pool, st) })
+	r.troubles.note(pool.Name, err)
 	switch {
 	case errors.Is(err, errRefused):
 		log.FromContext(ctx).V(1).Info("plan refused, deciding anew", "because", err.Error())

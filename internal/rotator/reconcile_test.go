@@ -422,6 +422,12 @@ func TestR20AnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
 		}
 		return c.List(ctx, l, opts...)
 	}
+	hooks.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if away {
+			return apierrors.NewServiceUnavailable("connection refused")
+		}
+		return c.Get(ctx, key, o, opts...)
+	}
 	world := func() []client.Object {
 		return []client.Object{web(), pool(anchored(map[string]string{rotation.AnnotationActiveState: "draining"})),
 			claim("a", 300*time.Hour, pending(time.Minute, map[string]string{rotation.AnnotationState: rotation.StateDraining})), node("a", surgeFor(nil))}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -292,15 +293,31 @@ func (r simReader) Get(ctx context.Context, key client.ObjectKey, into client.Ob
 	return r.of.call(ctx, simCall{what: "get " + k.String() + " " + key.Name, do: func() error {
 		p := s.running
 		o := s.api.get(k, key.Name)
-		if p != nil && k == simPools {
-			p.saw[k], p.looked[k] = s.api.objects[k], true
+		if p != nil {
+			p.told(k, key.Name, o)
 		}
 		if o == nil {
 			return precondition(k, key.Name, nil, nil, nil)
 		}
 		read(o, into)
+		if policy, ok := into.(*v1alpha1.RotationPolicy); ok {
+			s.measured(policy)
+		}
 		return nil
 	}})
+}
+
+// told remembers what the API server said of one object. Of the others of its kind the pass knows
+// what the cache holds, unless it has asked for all.
+func (p *simPass) told(k simKind, name string, o client.Object) {
+	if !p.looked[k] && p.saw[k] == nil {
+		p.saw[k] = p.of.caches[k].objects
+	}
+	p.saw[k] = slices.DeleteFunc(slices.Clone(p.saw[k]), func(o client.Object) bool { return o.GetName() == name })
+	if o != nil {
+		p.saw[k] = append(p.saw[k], o)
+	}
+	p.looked[k] = p.looked[k] || k == simPools
 }
 
 func (r simReader) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {

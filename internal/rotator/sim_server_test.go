@@ -238,6 +238,8 @@ func read(o, into client.Object) {
 		*into = *o.(*corev1.Node)
 	case *corev1.Pod:
 		*into = *o.(*corev1.Pod)
+	case *v1alpha1.RotationPolicy:
+		*into = *o.(*v1alpha1.RotationPolicy)
 	default:
 		panic(fmt.Sprintf("the model does not read %T", into))
 	}
