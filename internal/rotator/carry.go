@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -45,19 +44,19 @@ func (r *Rotator) refresh(ctx context.Context, s *rotation.Snapshot, party rotat
 		pool         karpv1.NodePool
 	)
 	reads := []func(context.Context) error{
-		r.reading(client.ObjectKey{Namespace: r.Namespace, Name: rotation.PlaceholderName(active)}, &placeholder),
-		r.reading(client.ObjectKey{Name: governs}, &policy),
+		reading("placeholder", r.Live, r.placeholderKey(active), &placeholder),
+		reading("RotationPolicy", r.Live, client.ObjectKey{Name: governs}, &policy),
 	}
 	for i, of := range party.NodeClaims {
-		reads = append(reads, r.reading(client.ObjectKey{Name: of}, &claims[i]))
+		reads = append(reads, reading("NodeClaim", r.Live, client.ObjectKey{Name: of}, &claims[i]))
 	}
 	for i, of := range party.Nodes {
-		reads = append(reads, r.reading(client.ObjectKey{Name: of}, &nodes[i]))
+		reads = append(reads, reading("Node", r.Live, client.ObjectKey{Name: of}, &nodes[i]))
 	}
 	if err := each(ctx, r.Live, reads); err != nil {
 		return false, err
 	}
-	if err := r.reading(client.ObjectKey{Name: name}, &pool)(ctx); err != nil { // last, as in observe
+	if err := reading("NodePool", r.Live, client.ObjectKey{Name: name}, &pool)(ctx); err != nil { // last, as in observe
 		return false, err
 	}
 	if err := r.Client.List(ctx, &policies); err != nil {
@@ -88,14 +87,4 @@ func (r *Rotator) refresh(ctx context.Context, s *rotation.Snapshot, party rotat
 		s.Placeholder = &p
 	}
 	return true, nil
-}
-
-// reading reads an object of the API server, and leaves it empty if there is none.
-func (r *Rotator) reading(key client.ObjectKey, into client.Object) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if err := r.Live.Get(ctx, key, into); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("read %T %s: %w", into, key.Name, err)
-		}
-		return nil
-	}
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -43,11 +43,11 @@ func (r *Rotator) observe(ctx context.Context, from client.Reader, name string, 
 	// The pool comes last. A mark is always written after the anchor that owns it, so the
 	// anchor of every mark read above is in what is read now, unless its rotation has ended.
 	var pool karpv1.NodePool
-	if err := from.Get(ctx, client.ObjectKey{Name: name}, &pool); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("read NodePool %s: %w", name, err)
+	if err := reading("NodePool", from, client.ObjectKey{Name: name}, &pool)(ctx); err != nil {
+		return nil, err
+	}
+	if pool.Name == "" {
+		return nil, nil
 	}
 	s := snapshotOf(&pool, claims, nodes, placeholders)
 	s.Governance = r.policies.govern(pool.Labels, policies, now)
@@ -99,6 +99,16 @@ func listing[T any, L interface {
 				return nil
 			}
 		}
+	}
+}
+
+// reading reads one object, and leaves it empty if there is none.
+func reading(what string, from client.Reader, key client.ObjectKey, into client.Object) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := client.IgnoreNotFound(from.Get(ctx, key, into)); err != nil {
+			return fmt.Errorf("read %s %s: %w", what, strings.TrimPrefix(key.String(), "/"), err)
+		}
+		return nil
 	}
 }
 
@@ -170,13 +180,8 @@ func snapshotOf(pool *karpv1.NodePool, claims []rotation.NodeClaim, nodes []rota
 // taken its label off.
 func (r *Rotator) unlabelled(ctx context.Context, from client.Reader, s *rotation.Snapshot, active string) error {
 	var pod corev1.Pod
-	key := client.ObjectKey{Namespace: r.Namespace, Name: rotation.PlaceholderName(active)}
-	err := from.Get(ctx, key, &pod)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("read placeholder %s: %w", key, err)
+	if err := reading("placeholder", from, r.placeholderKey(active), &pod)(ctx); err != nil {
+		return err
 	}
 	if pod.Spec.NodeSelector[karpv1.NodePoolLabelKey] == s.NodePool.Name { // else it is somebody else's pod
 		p := placeholderFrom(&pod)

@@ -4,10 +4,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/tasuki-io/tasuki/internal/rotation"
 )
+
+// placeholderKey is where the placeholder of a rotation is found, by its NodeClaim.
+func (r *Rotator) placeholderKey(claim string) client.ObjectKey {
+	return client.ObjectKey{Namespace: r.Namespace, Name: rotation.PlaceholderName(claim)}
+}
 
 // placeholderPod is the pod for a placeholder that the core has sized and placed. It meets
 // the restricted Pod Security Standard and runs nothing.
