@@ -48,8 +48,10 @@ test: ## everything: unit tests with the race detector, each benchmark once, the
 	$(GO) test -count=1 -timeout 15m ./internal/executor/linux ./test/lan
 	$(MAKE) test-page
 	$(GO) test -count=1 -timeout 30m ./charts
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 20m ./test/chaos -seize.nics 2 -idle.for 15s
 	$(GO) test -count=1 -run 'TestDemoCaptureRepairs|TestAKilledCall|InEtcd|InKubectl' ./cmd/...
 	$(GO) test -count=1 -p 1 -timeout 15m ./lab/...
+	$(GO) test -short -run '^$$' -bench . -benchtime 1x -timeout 20m ./test/scale
 	$(SIMULATIONS) & sims=$$!; $(E2E) -run '$(KILLS)' & kills=$$!; $(E2E) -run '$(LEADERS)' & leaders=$$!; \
 	$(E2E) -skip '$(KILLS)|$(LEADERS)'; rest=$$?; \
 	wait $$sims && wait $$kills && wait $$leaders && exit $$rest

@@ -54,7 +54,11 @@ func (s *Snapshot) CarriesOn(d Decision) bool {
 	}
 	for _, st := range d.Plan {
 		switch st.Act {
-		case ActRecordSurgeClaim, ActFreezeNode, ActRecordDraining, ActMarkDraining, ActDeletePlaceholder, ActDeleteNodeClaim, ActReleaseNode:
+		case ActRecordSurgeClaim, ActFreezeNode, ActRecordDraining, ActMarkDraining, ActDeletePlaceholder, ActReleaseNode:
+		case ActDeleteNodeClaim:
+			if s.Placeholder == nil {
+				return false // which goes first, in a hand-over and in a rollback: it may have begun to be one
+			}
 		case ActReleaseAnchor:
 			if st.Facts.SurgeNode == "" {
 				return false // it may be frozen, and that not be known yet

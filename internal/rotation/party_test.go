@@ -144,18 +144,27 @@ func TestWhatDoesNotCarryARotationOn(t *testing.T) {
 			w.Nodes["node-a"] = node
 		}, false},
 		{"its time is up", func(w *world) { w.bind("node-b", corev1.PodPending); w.now = w.now.Add(time.Hour) }, false},
-		{"it is not let go", func(w *world) {
-			plan := w.decide().Plan
-			if _, err := w.act(plan, len(plan)-1); err != nil {
+		{"whose the Node of its surge is, is not known", func(w *world) {
+			w.NodeClaims = slices.DeleteFunc(w.NodeClaims, func(c NodeClaim) bool { return c.Name == "blue-b" })
+		}, false},
+		{"its placeholder goes", func(w *world) {
+			if _, err := w.act(w.decide().Plan, 3); err != nil {
 				t.Fatal(err)
 			}
+			w.Placeholder.Deleting = true
 		}, true},
-		{"it is not let go for an hour and more", func(w *world) {
+		{"its placeholder goes for hours", func(w *world) {
+			if _, err := w.act(w.decide().Plan, 3); err != nil {
+				t.Fatal(err)
+			}
+			w.Placeholder.Deleting = true
+			w.now = w.now.Add(2 * time.Hour)
+		}, false},
+		{"its placeholder is gone, and it is still to be drained", func(w *world) {
 			plan := w.decide().Plan
 			if _, err := w.act(plan, len(plan)-1); err != nil {
 				t.Fatal(err)
 			}
-			w.now = w.now.Add(2 * time.Hour)
 		}, false},
 		{"its placeholder is gone", func(w *world) { w.Placeholder = nil }, false},
 	} {

@@ -2,11 +2,16 @@ package rotator
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -82,6 +87,10 @@ func TestACacheThatLagsCarriesNothingOn(t *testing.T) {
 	bare := func(world []client.Object) []client.Object {
 		return edit(world, named("node-a", func(o client.Object) { o.SetAnnotations(nil) }))
 	}
+	begun := []client.Object{
+		web(), pool(anchored(map[string]string{rotation.AnnotationActiveState: rotation.StateDraining})),
+		claim("a", 300*time.Hour, pending(time.Minute, map[string]string{rotation.AnnotationState: rotation.StateDraining})), node("a", nil),
+	}
 	elsewhere := func(on string, ready corev1.ConditionStatus) []client.Object {
 		third := node("c", nil)
 		third.Status.Conditions[0].Status = ready
@@ -118,6 +127,7 @@ func TestACacheThatLagsCarriesNothingOn(t *testing.T) {
 		{"the policy is gone", readyWorld(), readyWorld()[1:]},
 		{"the policy selects others", readyWorld(), edit(readyWorld(), policies(func(p *v1alpha1.RotationPolicy) { p.Spec.NodePoolSelector.MatchLabels["workload"] = "batch" }))},
 		{"the policy has less patience", readyWorld(), edit(readyWorld(), policies(func(p *v1alpha1.RotationPolicy) { p.Generation, p.Spec.Surge.ReadyTimeout.Duration = 2, time.Second }))},
+		{"a second policy has begun to roll it back", begun, append(begun[:len(begun):len(begun)], policy("rival", map[string]string{"workload": "web"}))},
 		{"the drain is over", goneWorld(), goneWorld()},
 		{"the NodeClaim is there still", goneWorld(), append(goneWorld(), claim("a", 300*time.Hour, pending(time.Minute, map[string]string{rotation.AnnotationState: rotation.StateDraining})), node("a", surgeFor(nil)))},
 		{"the surge is frozen", edit(goneWorld(), named("node-b", func(o client.Object) { o.SetAnnotations(nil) })), goneWorld()},
@@ -139,5 +149,40 @@ func TestACacheThatLagsCarriesNothingOn(t *testing.T) {
 				t.Errorf("writes (-by the whole pool +on the cache):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The API server does not serve NodeClaims for a moment, as when their definition is replaced, and
+// says that the page is not found. No rotation is over by that.
+func TestAKindThatIsNotServedEndsNoRotation(t *testing.T) {
+	w, s := &writes{}, &spoken{}
+	hooks := w.hooks()
+	hooks.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if _, ok := o.(*karpv1.NodeClaim); ok {
+			return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{}, "", "404 page not found", 0, true)
+		}
+		return c.Get(ctx, key, o, opts...)
+	}
+	r := newRotator(apiServer(interceptor.Funcs{}, goneWorld()...), apiServer(hooks, goneWorld()...), s)
+	if _, err := r.Reconcile(t.Context(), request("web")[0]); err == nil || len(w.made)+len(s.events) > 0 {
+		t.Errorf("error %v; wrote %q and said %q", err, w.made, s.events)
+	}
+}
+
+// A person has anchored a pool on what cannot be the name of anything. A real client refuses to
+// ask for it.
+func TestAnAnchorThatIsNoNameIsReleased(t *testing.T) {
+	w := &writes{}
+	hooks := w.hooks()
+	hooks.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if strings.Contains(key.Name, "/") {
+			return fmt.Errorf("invalid resource name %q", key.Name)
+		}
+		return c.Get(ctx, key, o, opts...)
+	}
+	live := apiServer(hooks, web(), pool(map[string]string{rotation.AnnotationActive: "a/b"}))
+	pass(t, newRotator(live, live, &spoken{}))
+	if diff := cmp.Diff([]string{"patch web"}, w.made); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -102,10 +104,15 @@ func listing[T any, L interface {
 	}
 }
 
-// reading reads one object, and leaves it empty if there is none.
+// reading reads one object, and leaves it empty if there is none. A kind that is not served, as
+// for a moment when its definition is replaced, is no object that is gone.
 func reading(what string, from client.Reader, key client.ObjectKey, into client.Object) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := client.IgnoreNotFound(from.Get(ctx, key, into)); err != nil {
+		if len(content.IsPathSegmentName(key.Name)) > 0 {
+			return nil // nothing has such a name, whoever wrote it into an annotation
+		}
+		err := from.Get(ctx, key, into)
+		if err != nil && (!apierrors.IsNotFound(err) || apierrors.IsUnexpectedServerError(err)) {
 			return fmt.Errorf("read %s %s: %w", what, strings.TrimPrefix(key.String(), "/"), err)
 		}
 		return nil

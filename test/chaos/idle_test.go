@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"flag"
 	"fmt"
 	"net/netip"
 	"os"
@@ -17,7 +18,7 @@ import (
 
 // The agent starts, and the garbage of its start is collected: the runtime does so every two
 // minutes.
-const idleAfter = 150 * time.Second
+var idleFor = flag.Duration("idle.for", 150*time.Second, "how long an agent rests before it is measured, and again while it is")
 
 // BenchmarkIdle is an agent that holds ten thousand addresses, on forty NICs, and has nothing to
 // do but to look at them and to renew its lease. Its executors are counted apart: each NIC is
@@ -34,10 +35,10 @@ func idle(b *testing.B) {
 	w.settle(a)
 	before := len(w.ec2.Calls())
 	a.start(0)
-	time.Sleep(idleAfter)
+	time.Sleep(*idleFor)
 	own, executors := a.cpu()
 	begun := time.Now()
-	time.Sleep(idleAfter)
+	time.Sleep(*idleFor)
 	took := time.Since(begun).Seconds()
 	ownAfter, executorsAfter := a.cpu()
 	if !a.runs() {

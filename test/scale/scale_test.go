@@ -22,17 +22,22 @@ import (
 	"github.com/tasuki-io/tasuki/lab/trial"
 )
 
-// sizes are the clusters that are measured, and how much memory the controller may hold there,
-// in MB; zero is not limited.
-var sizes = []struct {
+// sized is a cluster, and how much memory the controller may hold there, in MB; zero is not limited.
+type sized struct {
 	size
 	most float64
-}{
+}
+
+// sizes are the clusters that are measured.
+var sizes = []sized{
 	{size{pools: 5, nodes: 200, pods: 20_000}, 60},
 	{size{pools: 10, nodes: 500, pods: 50_000}, 110},
 	{size{pools: 100, nodes: 200, pods: 2_000}, 0}, // windows that open in the same second
 	{size{pools: 1, nodes: 10_000, pods: 10_000}, 0},
 }
+
+// small is measured under -short, by which nothing is shown but that all of it works.
+var small = sized{size{pools: 2, nodes: 20, pods: 200}, 60}
 
 // settle is long enough for a garbage collection that nothing forces, which the runtime
 // makes every two minutes.
@@ -43,10 +48,14 @@ const settle = 150 * time.Second
 // every pool.
 func BenchmarkController(b *testing.B) {
 	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
-	for _, s := range sizes {
+	measured, settle := sizes, settle
+	if testing.Short() {
+		measured, settle = []sized{small}, 5*time.Second
+	}
+	for _, s := range measured {
 		b.Run(s.String(), func(b *testing.B) {
 			for range b.N {
-				r := measure(b, s.size, s.most)
+				r := measure(b, s.size, s.most, settle)
 				r.report(b)
 				results = append(results, r)
 			}
@@ -54,7 +63,7 @@ func BenchmarkController(b *testing.B) {
 	}
 }
 
-func measure(b *testing.B, s size, most float64) result {
+func measure(b *testing.B, s size, most float64, settle time.Duration) result {
 	ctx := b.Context()
 	l, config, c := cluster(b, s)
 	dir := b.TempDir()
