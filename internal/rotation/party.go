@@ -35,10 +35,10 @@ func (p *Party) node(name string) {
 
 // Covers reports that q names nothing that p does not.
 func (p Party) Covers(q Party) bool {
-	within := func(names []string) func(string) bool {
+	missing := func(names []string) func(string) bool {
 		return func(name string) bool { return !slices.Contains(names, name) }
 	}
-	return !slices.ContainsFunc(q.NodeClaims, within(p.NodeClaims)) && !slices.ContainsFunc(q.Nodes, within(p.Nodes))
+	return !slices.ContainsFunc(q.NodeClaims, missing(p.NodeClaims)) && !slices.ContainsFunc(q.Nodes, missing(p.Nodes))
 }
 
 // CarriesOn reports a decision that takes a rotation under way a step on, or to its success, and
