@@ -227,6 +227,7 @@ func TestReapOnlyWhatIsProvenOurs(t *testing.T) {
 			w.Placeholder = nil
 			w.remove("blue-b")
 			w.claim("blue-a").NodeName, w.claim("blue-a").Created = "", w.now
+			delete(w.Nodes, "node-a")
 		}, "", ""},
 		{"the candidate under its own placeholder", func(w *world) { w.bind("node-a", corev1.PodRunning) }, "", "NodeClaim blue-b was created in the attempt, but its placeholder never came to node node-b: it is left to Karpenter"},
 	} {
